@@ -1,0 +1,356 @@
+"""The channel contract: what a chat platform is to the gateway, and nothing more.
+
+A channel speaks of messages and presses. It turns what the platform sends into `InboundMessage`
+and `InboundPress`, hands them to the `Inbound` it was started with, and draws `OutboundMessage`
+and `Card` values. It never reads command text to find an approval, never decides who may click,
+and imports nothing from the gateway.
+
+Promises of every channel, checked by tests/contracts/channel.py:
+
+- A handler builds the inbound value, awaits `Inbound.message` or `Inbound.press` (which return as
+  soon as the value is stored) and only then acknowledges to the platform. If the call raises,
+  the platform is not acknowledged, so that it delivers again. A handler never awaits a turn.
+- Identity is the message's own (`message_id`), never the transport's event or retry number.
+- `send` and `show` return a `MessageRef` that `edit` and `redraw` accept after any restart.
+- `send` sends exactly one platform message; `parts` cuts a long one first, so that a crash
+  between two parts repeats none of those already sent.
+- Model text can neither page anyone nor draw buttons. Card arguments are inert text.
+- The channel's own messages never come back as inbound.
+- Failures are the errors below, never the SDK's own; none carries a token.
+
+ChannelError
+├── ChannelBusy       flood limit: `retry_after` seconds
+├── ChannelDown       network or platform trouble: try again later
+├── TargetGone        blocked, kicked, deleted, no rights: trying again is useless
+│                     (`moved_to` when the conversation has a new id)
+├── MessageGone       the message to edit no longer exists
+└── PayloadRefused    the platform refuses this content for good
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple, NewType, Protocol
+
+MessageRef = NewType("MessageRef", str)  # one platform message, in the channel's own packing
+
+
+class ThreadKey(NamedTuple):
+    """Where people talk. All strings; `thread` is empty where the platform has no threads."""
+
+    channel: str
+    workspace: str
+    conversation: str
+    thread: str
+
+
+class Actor(NamedTuple):
+    """Who did something, by the platform's stable id, never by a display name."""
+
+    channel: str
+    workspace: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file that came with a message, not yet fetched. `file_id` is the platform's handle."""
+
+    file_id: str
+    name: str
+    media_type: str
+    size: int  # bytes; 0 when the platform does not say
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboundMessage:
+    """One message of a person, in clean text (Markdown), mentions of the bot removed.
+
+    `addressed`: the bot was spoken to (a private chat, a mention, a reply to it, a command).
+    `author` is a display name for the model's eyes only. `from_bot`: another program wrote it.
+    """
+
+    thread: ThreadKey
+    message_id: str
+    actor: Actor
+    text: str
+    sent_at: float  # Unix seconds
+    addressed: bool = True
+    private: bool = False
+    author: str = ""
+    from_bot: bool = False
+    edited: bool = False
+    quote: str = ""
+    attachments: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboundPress:
+    """One press of a button, one choice in a select, or one submitted form.
+
+    `data` is what the control carries (`v1:<pending id>:<choice>`), untrusted. `message_ref` is
+    the message that was pressed. `values` are the fields of a submitted form. `action_id` is the
+    press's own identity and also the handle that `Channel.notify_actor` answers.
+    """
+
+    thread: ThreadKey
+    action_id: str
+    actor: Actor
+    data: str
+    message_ref: MessageRef | None
+    sent_at: float
+    values: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    author: str = ""
+
+
+class Inbound(Protocol):
+    """Where a channel hands over what came in. Both return once the value is durable.
+
+    Raise: any error means "not stored": do not acknowledge.
+    """
+
+    async def message(self, message: InboundMessage) -> None: ...
+
+    async def press(self, press: InboundPress) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboundFile:
+    """A file to send. `path` is below an allowed root; the gateway has checked that."""
+
+    path: Path
+    name: str
+    media_type: str = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboundMessage:
+    """Words for people, in Markdown. `kind` lets a channel choose its dress.
+
+    `mention`: a person whom the gateway itself wants to reach; the only live mention there is.
+    `repeat`: this may already have been sent (the process died while sending).
+    """
+
+    text: str
+    kind: Literal["answer", "notice", "error"] = "answer"
+    files: tuple[OutboundFile, ...] = ()
+    mention: Actor | None = None
+    repeat: bool = False
+    reply_to: str = ""  # message_id of the message that this answers, "" for none
+
+
+Tone = Literal["primary", "danger", "plain"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Button:
+    """One press: `data` fits 64 bytes on every platform (checked by `pack_press`)."""
+
+    label: str
+    data: str
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormField:
+    """One typed input of a form (Edit, feedback, Other...)."""
+
+    name: str
+    label: str
+    kind: Literal["text", "long_text", "integer", "number", "boolean", "select", "json"] = "text"
+    value: str = ""
+    required: bool = False
+    options: tuple[str, ...] = ()
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What a button opens before the press counts: the fields, submitted together.
+
+    A channel without forms asks for the same values in its own way (Telegram: ForceReply).
+    """
+
+    data: str  # the press that the submitted form becomes
+    title: str
+    fields: tuple[FormField, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One option of a question."""
+
+    label: str
+    data: str
+    description: str = ""
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardField:
+    """One argument of a call: inert text. `secret` values arrive masked already."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """An interactive message, described without any platform's words.
+
+    An open card has controls; a settled one (`state` other than open) has none and says in
+    `status` what happened, who did it and when. Every character of `fields` can be read before
+    Approve is live; a channel that cannot deliver them all leaves the Approve button out.
+    """
+
+    card_id: str
+    kind: Literal["approval", "question"]
+    state: Literal["open", "decided", "expired", "superseded"]
+    title: str
+    summary: str = ""
+    fields: tuple[CardField, ...] = ()
+    args_hash: str = ""  # SHA-256 of tool and arguments, hex
+    deciders: str = ""  # who may decide, in words
+    expires: str = ""  # until when, in words
+    code: str = ""  # the short code for /approve and /deny
+    buttons: tuple[Button, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    multi: bool = False
+    forms: tuple[Form, ...] = ()
+    status: str = ""
+    repeat: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What the turn is doing now. Best effort: losing one is no loss.
+
+    `thinking`: the model works; `tool`: `text` names the tool; `text`: the answer so far, in
+    Markdown, growing; `idle`: the turn is over, take the sign of life away.
+    """
+
+    kind: Literal["thinking", "tool", "text", "idle"]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What a channel can do, declared instead of probed."""
+
+    edits: bool = True
+    forms: bool = False
+    private_notices: bool = True
+    streaming: bool = False
+    files_out: bool = True
+    markdown_tables: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The platform's limits, in its own unit."""
+
+    text: int
+    unit: Literal["utf16", "codepoint", "byte"]
+    button_bytes: int = 64
+    buttons: int = 100
+    button_label: int = 75
+    notice: int = 200
+    file_in: int = 20_000_000  # bytes
+    file_out: int = 50_000_000  # bytes
+
+
+class ChannelError(Exception):
+    """Base of a channel's failures."""
+
+
+class ChannelBusy(ChannelError):
+    """The platform asks to wait `retry_after` seconds."""
+
+    def __init__(self, channel: str, retry_after: float) -> None:
+        self.channel, self.retry_after = channel, retry_after
+        super().__init__(f"{channel} asks to wait {retry_after:g} s")
+
+
+class ChannelDown(ChannelError):
+    """The platform cannot be reached or is in trouble."""
+
+
+class TargetGone(ChannelError):
+    """The conversation takes no messages from us any more."""
+
+    def __init__(self, reason: str, moved_to: ThreadKey | None = None) -> None:
+        self.reason, self.moved_to = reason, moved_to
+        super().__init__(reason)
+
+
+class MessageGone(ChannelError):
+    """The message to change no longer exists or can no longer be changed."""
+
+
+class PayloadRefused(ChannelError):
+    """The platform refuses this content and will refuse it again."""
+
+
+class Channel(Protocol):
+    """One platform. See the module's docstring for the promises."""
+
+    name: str
+    abilities: Abilities
+    limits: Limits
+
+    async def start(self, inbound: Inbound) -> None:
+        """Begin to receive. Returns once the channel is up or, when the platform is down, once it
+        keeps trying in the background. Raises ChannelError only for what the owner must mend."""
+
+    async def stop(self) -> None:
+        """Stop receiving, let calls in flight end, close every connection."""
+
+    def parts(self, message: OutboundMessage) -> Sequence[OutboundMessage]:
+        """Cut one message into those that fit one platform message each. Pure; never empty."""
+
+    async def send(self, target: ThreadKey, message: OutboundMessage) -> MessageRef:
+        """Post one part."""
+
+    async def edit(self, ref: MessageRef, message: OutboundMessage) -> None:
+        """Replace a message's content. Editing to the same content is not an error."""
+
+    async def show(self, target: ThreadKey, card: Card) -> MessageRef:
+        """Post a card; the reference is that of the message with the controls."""
+
+    async def redraw(self, ref: MessageRef, card: Card) -> None:
+        """Bring a posted card up to date. Redrawing to the same content is not an error."""
+
+    async def notify_actor(self, press: InboundPress, text: str) -> None:
+        """Tell the person who pressed, and nobody else, what came of it. Never raises for an
+        answer that came too late; `text` may be empty (a bare acknowledgement)."""
+
+    async def progress(self, target: ThreadKey, state: Progress) -> None:
+        """Show a sign of life. Swallows nothing silently but never fails a turn: raises
+        ChannelError at most, which the caller counts and drops."""
+
+    async def fetch_file(self, attachment: Attachment, into: Path, limit: int) -> None:
+        """Stream a file to the new path `into`. Raises PayloadRefused above `limit` bytes."""
+
+    async def roles(self, actor: Actor, thread: ThreadKey) -> frozenset[str]:
+        """The platform's own ids of groups or roles that the actor has there, bounded and cached."""
+
+
+def pack_press(card_id: str, choice: str) -> str:
+    """Button data: `v1:<card id>:<choice>`. Raises ValueError above 64 bytes, Telegram's limit."""
+    data = f"v1:{card_id}:{choice}"
+    if len(data.encode()) > 64:
+        raise ValueError(f"button data is {len(data.encode())} bytes, 64 are allowed: {data!r}")
+    if ":" in card_id:
+        raise ValueError(f"a card id may not hold a colon: {card_id!r}")
+    return data
+
+
+def unpack_press(data: str) -> tuple[str, str] | None:
+    """(card id, choice), or None for anything that we did not make."""
+    version, _, rest = data.partition(":")
+    card_id, colon, choice = rest.partition(":")
+    if version != "v1" or not card_id or not colon or not choice:
+        return None
+    return card_id, choice

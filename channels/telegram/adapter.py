@@ -1,0 +1,393 @@
+"""The Telegram channel. What it says goes out through calls.py, the only file that does I/O.
+
+Receives by long polling, or by webhook; an update is confirmed only after `Inbound` has stored it. Sends
+plain text with entities, never a markup language. See channels/base.py for the promises and wire.py, render.py, forms.py
+for what is meant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from telegram import ForceReply
+
+from channels.base import (
+    Abilities,
+    Actor,
+    Attachment,
+    Card,
+    ChannelError,
+    Form,
+    Inbound,
+    InboundMessage,
+    InboundPress,
+    MessageRef,
+    OutboundMessage,
+    PayloadRefused,
+    Progress,
+    TargetGone,
+    ThreadKey,
+)
+from channels.telegram import forms, render, wire
+from channels.telegram.calls import Calls
+from channels.telegram.errors import PollConflict, TokenRefused
+from channels.telegram.limits import (
+    ALBUM_SECONDS,
+    ALBUM_WAITS,
+    LIMITS,
+    POLL_SECONDS,
+    SECONDS_BETWEEN,
+    WATCH_SECONDS,
+)
+from channels.telegram.pacing import Pacing
+from channels.telegram.polling import Poller, State
+from channels.telegram.presses import Presses
+from channels.telegram.progress import Signs
+from channels.telegram.redact import forget, quieten
+from channels.telegram.webhook import WebhookListener, WebhookSettings
+
+log = logging.getLogger("channels.telegram")
+
+COMMANDS: Final = (
+    ("new", "Start a new conversation"),
+    ("stop", "Stop what is running"),
+    ("status", "What is going on"),
+    ("pending", "What waits for a decision"),
+    ("help", "What I can do"),
+)
+_KEPT = 1000  # forms, cards and roles remembered; all of them only spare a call or a prettier prompt
+_ROLES_KEPT = 60.0  # seconds
+_ADMINS = {"creator": ("administrator", "creator"), "administrator": ("administrator",)}
+
+
+class TelegramChannel:
+    """One bot. `token` as BotFather gives it; `api_base` without a slash at the end.
+
+    groups_addressed_only: in groups, hear only what speaks to the bot. webhook: be posted to instead of
+    polling.
+    commands: the menu, as (name, description). between: seconds between two messages to one
+    chat. sleep, monotonic: time, for tests. on_state: told whenever `state` changes.
+    """
+
+    name = wire.CHANNEL
+    abilities = Abilities(streaming=True)
+    limits = LIMITS
+
+    def __init__(
+        self,
+        token: str,
+        *,
+        api_base: str = "https://api.telegram.org",
+        groups_addressed_only: bool = True,
+        commands: Sequence[tuple[str, str]] = COMMANDS,
+        webhook: WebhookSettings | None = None,
+        drafts: bool = True,
+        between: float = SECONDS_BETWEEN,
+        poll_seconds: int = POLL_SECONDS,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+        on_state: Callable[[State], None] = lambda state: None,
+    ) -> None:
+        number = token.partition(":")[0]
+        if not number.isdecimal() or ":" not in token:
+            raise TokenRefused
+        self.me = wire.Me(id=int(number))
+        self.refused: TokenRefused | None = None  # set when the token stopped working meanwhile
+        self._addressed_only, self._commands = groups_addressed_only, tuple(commands)
+        self._poll_seconds, self._sleep, self._monotonic = poll_seconds, sleep, monotonic
+        self._seal = forms.Seal(token)
+        self._filters = quieten(token)
+        self._calls = Calls(token, api_base.rstrip("/"), Pacing(between, sleep, monotonic))
+        self._presses = Presses(self._calls.answer)
+        self._signs = Signs(typing=self._calls.typing, draft=self._calls.draft, drafts=drafts)
+        self._webhook = webhook
+        self._listener = WebhookListener(webhook, self._handle) if webhook else None
+        self._poller = Poller(
+            fetch=self._watch if webhook else self._fetch,
+            handle=self._handle,
+            sleep=sleep,
+            monotonic=monotonic,
+            on_state=on_state,
+        )
+        self._inbound: Inbound | None = None
+        self._polling: asyncio.Task[None] | None = None
+        self._asking: set[asyncio.Task[None]] = set()
+        self._prepared = False
+        self._forms: OrderedDict[str, Form] = OrderedDict()
+        self._attached: OrderedDict[tuple[str, str], bool] = (
+            OrderedDict()
+        )  # (chat, card and hash) -> file is there
+        self._asked: OrderedDict[tuple[int, int, str], float] = OrderedDict()
+        self._roles: OrderedDict[tuple[str, str], tuple[float, frozenset[str]]] = OrderedDict()
+
+    # ---- receiving
+
+    @property
+    def webhook_port(self) -> int:
+        """Where we listen for the webhook, 0 without one."""
+        return self._listener.port if self._listener else 0
+
+    @property
+    def state(self) -> State:
+        """How receiving stands."""
+        return self._poller.state
+
+    async def start(self, inbound: Inbound) -> None:
+        """See Channel. Raises TokenRefused, and OSError when the webhook's port is taken."""
+        self._inbound = inbound
+        if self._listener is not None:
+            await self._listener.start()
+        try:
+            await self._prepare()
+        except TokenRefused:
+            await self.stop()
+            raise
+        except ChannelError as error:
+            log.warning("telegram: %s; trying again in the background", error)
+        self._polling = asyncio.create_task(self._poll(), name="telegram polling")
+
+    async def stop(self) -> None:
+        """See Channel. What was stored is confirmed, so that it does not come again."""
+        self._poller.stop()
+        if self._polling is not None:
+            await asyncio.wait({self._polling}, timeout=10)
+            self._polling.cancel()
+        if self._listener is not None:
+            await self._listener.stop()
+        if self._asking:
+            await asyncio.wait(self._asking, timeout=5)
+        await self._signs.close()
+        await self._presses.close()
+        await self._confirm()
+        await self._close()
+
+    async def _poll(self) -> None:
+        try:
+            await self._poller.run()
+        except TokenRefused as refused:
+            self.refused = refused
+            log.error("%s; this channel is off until then", refused)
+
+    async def _prepare(self) -> None:
+        """What must be known and set before the first update is read."""
+        self.me = await self._calls.me()
+        if self._webhook is None:
+            await self._calls.poll_from_now_on()
+        else:
+            await self._calls.post_to(self._webhook.url, self._webhook.secret)
+        self._prepared = True
+        try:
+            await self._calls.menu(self._commands)
+        except ChannelError as error:
+            log.warning("telegram: the command menu could not be set: %s", error)
+
+    async def _fetch(self, offset: int | None) -> Sequence[dict[str, Any]]:
+        if not self._prepared:
+            await self._prepare()
+        updates = await self._calls.updates(offset, seconds=self._poll_seconds)
+        for _ in range(ALBUM_WAITS):
+            if not wire.ends_in_album(updates):
+                break
+            await self._sleep(ALBUM_SECONDS)
+            more = await self._calls.updates(offset, seconds=0)  # nothing was confirmed: the same and more
+            if len(more) <= len(updates):
+                break
+            updates = more
+        return wire.albums(updates)
+
+    async def _watch(self, offset: int | None) -> Sequence[dict[str, Any]]:
+        """In place of a poll: see that Telegram still posts to us, and set it right otherwise."""
+        if not self._prepared:
+            await self._prepare()
+            return ()
+        await self._sleep(WATCH_SECONDS)
+        if self._webhook is not None and await self._calls.posted_to() != self._webhook.url:
+            self._prepared = False
+            raise PollConflict("the webhook was taken away or points elsewhere")
+        return ()
+
+    async def _confirm(self) -> None:
+        if self._poller.offset is None:
+            return
+        try:
+            async with asyncio.timeout(3):
+                await self._calls.updates(self._poller.offset, seconds=0, limit=1)
+        except (ChannelError, TimeoutError) as error:
+            log.info("telegram: the last updates will come again (%s)", type(error).__name__)
+
+    async def _close(self) -> None:
+        await self._calls.close()
+        forget(self._filters)
+
+    async def _handle(self, update: dict[str, Any]) -> None:
+        """Hand one update over. Whatever this raises keeps the update on the platform."""
+        if self._inbound is None:
+            raise RuntimeError("the channel was not started")
+        parsed = wire.parse(update, self.me, self._seal, time.time(), addressed_only=self._addressed_only)
+        match parsed:
+            case InboundMessage():
+                await self._inbound.message(parsed)
+            case InboundPress():
+                await self._press(self._inbound, parsed)
+            case wire.FormOpened():
+                self._ask_soon(parsed)
+            case wire.Ignored():
+                log.debug("telegram: update %s ignored: %s", update.get("update_id"), parsed.reason)
+                if parsed.query_id:
+                    self._presses.settle_soon(parsed.query_id, "This button does nothing here.")
+
+    async def _press(self, inbound: Inbound, press: InboundPress) -> None:
+        form = self._forms.get(press.data)
+        if form is not None and wire.is_callback(press):  # its fields did not fit into the button
+            _, card = wire.unpack_ref(press.message_ref or MessageRef("0:0"))
+            self._ask_soon(wire.FormOpened(press=press, names=forms.ANY, label=form.title, card=card))
+            return
+        await inbound.press(press)
+        if wire.is_callback(press):
+            self._presses.expect(press.action_id)
+
+    # ---- forms
+
+    def _ask_soon(self, opened: wire.FormOpened) -> None:
+        task = asyncio.create_task(self._ask(opened), name="telegram prompt")
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _ask(self, opened: wire.FormOpened) -> None:
+        """Ask for a form's fields with a prompt that people reply to."""
+        press = opened.press
+        chat = int(press.thread.conversation)
+        key = (chat, opened.card, f"{press.data}|{press.actor.user}")
+        if self._monotonic() - self._asked.get(key, -60.0) < 60.0:  # impatient fingers
+            await self._presses.settle(press.action_id, "Reply to the message that I sent.")
+            return
+        form = self._forms.get(press.data)
+        names = tuple(f.name for f in form.fields) if form and opened.names == forms.ANY else opened.names
+        prompt = forms.Prompt(data=press.data, card=opened.card, names=names)
+        line = self._seal.write(prompt, chat)
+        drawn = render.prompt(
+            prompt, line, form=form, label=opened.label, asked=press.actor, name=press.author
+        )
+        markup = ForceReply(selective=True, input_field_placeholder=render.placeholder(opened.label))
+        try:
+            await self._calls.post(press.thread, drawn, markup=markup, reply_to=opened.card)
+        except ChannelError as error:
+            log.warning("telegram: a form could not be asked for: %s", error)
+            await self._presses.settle(press.action_id, "I could not ask just now. Press again in a moment.")
+            return
+        _remember(self._asked, key, self._monotonic())
+        await self._presses.settle(press.action_id, "")
+
+    # ---- sending
+
+    def parts(self, message: OutboundMessage) -> Sequence[OutboundMessage]:
+        """See Channel."""
+        return render.parts(message)
+
+    async def send(self, target: ThreadKey, message: OutboundMessage) -> MessageRef:
+        """See Channel. Raises PayloadRefused for a message that `parts` would cut into several."""
+        pieces = render.parts(message)
+        if len(pieces) != 1:
+            raise PayloadRefused(f"this takes {len(pieces)} Telegram messages; send its parts one by one")
+        part = pieces[0]
+        reply_to = (
+            int(part.reply_to) if part.reply_to.isdecimal() and target.conversation.startswith("-") else 0
+        )
+        if part.files:
+            return await self._calls.file(target, part.files[0], reply_to)
+        silent = part.kind == "notice" and part.mention is None
+        return await self._calls.post(target, render.drawn_part(part), reply_to=reply_to, silent=silent)
+
+    async def edit(self, ref: MessageRef, message: OutboundMessage) -> None:
+        """See Channel. Of a message that needs several parts the first is shown."""
+        await self._calls.change(ref, render.drawn_part(render.parts(message)[0]))
+
+    async def show(self, target: ThreadKey, card: Card) -> MessageRef:
+        """See Channel. Arguments that do not fit go first, as a file."""
+        self._note_forms(card)
+        file = render.args_file(card)
+        readable = True
+        if file is not None and card.state == "open":
+            readable = await self._attach(target, card, file, 0)
+        return await self._calls.post(target, render.card(card, file=file, readable=readable))
+
+    async def redraw(self, ref: MessageRef, card: Card) -> None:
+        """See Channel."""
+        self._note_forms(card)
+        chat, message_id = wire.unpack_ref(ref)
+        file = render.args_file(card)
+        readable = True
+        if file is not None and card.state == "open":
+            target = ThreadKey(self.name, str(self.me.id), str(chat), "")
+            readable = await self._attach(target, card, file, message_id)
+        await self._calls.change(ref, render.card(card, file=file, readable=readable))
+
+    async def _attach(self, target: ThreadKey, card: Card, file: render.ArgsFile, reply_to: int) -> bool:
+        """Deliver the arguments as a file, once; False when the platform refuses it here."""
+        key = (target.conversation, f"{card.card_id} {file.sha256}")
+        if key not in self._attached:
+            try:
+                await self._calls.content(target, file.name, file.content, reply_to)
+            except (PayloadRefused, TargetGone) as error:
+                log.warning("telegram: the arguments of a card could not be attached: %s", error)
+                return False
+            _remember(self._attached, key, True)
+        return True
+
+    def _note_forms(self, card: Card) -> None:
+        for form in card.forms:
+            if card.state == "open":
+                _remember(self._forms, form.data, form)
+            else:
+                self._forms.pop(form.data, None)
+
+    async def notify_actor(self, press: InboundPress, text: str) -> None:
+        """See Channel. After a submitted form the answer is a reply to the person's message."""
+        if wire.is_callback(press):
+            await self._presses.settle(press.action_id, text)
+        elif text:
+            drawn = render.Drawn(text=render.cut(render.inert(text), LIMITS.text))
+            try:
+                await self._calls.post(press.thread, drawn, reply_to=wire.replied_message(press))
+            except ChannelError as error:
+                log.info("telegram: a notice could not be shown: %s", error)
+
+    async def progress(self, target: ThreadKey, state: Progress) -> None:
+        """See Channel."""
+        await self._signs.show(target, state)
+
+    # ---- files and people
+
+    async def fetch_file(self, attachment: Attachment, into: Path, limit: int) -> None:
+        """See Channel."""
+        most = min(limit, LIMITS.file_in)
+        if attachment.size > most:
+            raise PayloadRefused(f"the file has {attachment.size:,} bytes, {most:,} are allowed")
+        await self._calls.fetch(attachment.file_id, into, most)
+
+    async def roles(self, actor: Actor, thread: ThreadKey) -> frozenset[str]:
+        """`administrator` for a group's administrators, `creator` as well for its owner."""
+        if not thread.conversation.startswith("-"):
+            return frozenset()
+        key = (thread.conversation, actor.user)
+        known = self._roles.get(key)
+        if known is not None and self._monotonic() - known[0] < _ROLES_KEPT:
+            return known[1]
+        status = await self._calls.member_status(int(thread.conversation), int(actor.user))
+        found = frozenset(_ADMINS.get(status, ()))
+        _remember(self._roles, key, (self._monotonic(), found))
+        return found
+
+
+def _remember(store: OrderedDict[Any, Any], key: object, value: object) -> None:
+    """Keep the newest only."""
+    store[key] = value
+    store.move_to_end(key)
+    while len(store) > _KEPT:
+        store.popitem(last=False)

@@ -1,0 +1,112 @@
+"""Signs of life: "typing" for as long as a turn works, and the growing answer as a draft in private chats.
+
+One small task per place keeps the sign alive, because Telegram takes it away after five seconds. It ends
+with `idle`, with the first refusal, and after a quarter of an hour in any case.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from channels.base import ChannelError, PayloadRefused, Progress, ThreadKey
+from channels.telegram.limits import DRAFT_SECONDS, TYPING_SECONDS
+
+log = logging.getLogger("channels.telegram")
+
+LONGEST = 900.0  # seconds without any news after which a sign of life would be a lie
+
+
+@dataclass(slots=True)
+class _Life:
+    task: asyncio.Task[None] | None = None
+    draft: str = ""
+    left: float = LONGEST
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Signs:
+    """All signs of life of one bot. `typing(target)` and `draft(target, markdown)` do the calls."""
+
+    def __init__(
+        self,
+        *,
+        typing: Callable[[ThreadKey], Awaitable[None]],
+        draft: Callable[[ThreadKey, str], Awaitable[None]],
+        drafts: bool,
+    ) -> None:
+        self._typing, self._draft, self._drafts = typing, draft, drafts
+        self._lives: dict[ThreadKey, _Life] = {}
+        self._no_drafts: set[str] = set()  # conversations that refused one
+
+    async def show(self, target: ThreadKey, state: Progress) -> None:
+        """Take the news in. The first sign of a turn is sent before this returns, so that its failure
+        is the caller's to count."""
+        if state.kind == "idle":
+            self.end(target)
+            return
+        life = self._lives.get(target)
+        if life is None:
+            life = self._lives[target] = _Life()
+            try:
+                await self._typing(target)
+            except ChannelError:
+                self._lives.pop(target, None)
+                raise
+            if self._lives.get(target) is life:  # not ended meanwhile
+                life.task = asyncio.create_task(self._keep(target, life), name="telegram typing")
+        life.left = LONGEST
+        if state.kind == "text" and self._may_draft(target):
+            life.draft = state.text
+            life.news.set()
+
+    def end(self, target: ThreadKey) -> None:
+        """Take the sign away."""
+        life = self._lives.pop(target, None)
+        if life is not None and life.task is not None:
+            life.task.cancel()
+
+    async def close(self) -> None:
+        """End all of them and wait until they are gone."""
+        tasks = [life.task for life in self._lives.values() if life.task is not None]
+        for target in list(self._lives):
+            self.end(target)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _keep(self, target: ThreadKey, life: _Life) -> None:
+        try:
+            while life.left > 0:
+                life.left -= TYPING_SECONDS
+                if await self._news(life, TYPING_SECONDS):
+                    await self._show_draft(target, life)
+                    await asyncio.sleep(DRAFT_SECONDS)
+                else:
+                    await self._typing(target)
+        except ChannelError as error:
+            log.info("telegram: no more signs of life in %s: %s", target.conversation, error)
+        finally:
+            if self._lives.get(target) is life:
+                del self._lives[target]
+
+    async def _show_draft(self, target: ThreadKey, life: _Life) -> None:
+        life.news.clear()
+        try:
+            await self._draft(target, life.draft)
+        except PayloadRefused as refusal:
+            self._no_drafts.add(target.conversation)
+            log.info("telegram: no drafts in %s: %s", target.conversation, refusal)
+
+    def _may_draft(self, target: ThreadKey) -> bool:
+        private = not target.conversation.startswith("-")
+        return self._drafts and private and target.conversation not in self._no_drafts
+
+    @staticmethod
+    async def _news(life: _Life, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await life.news.wait()
+        except TimeoutError:
+            return False
+        return True

@@ -1,0 +1,147 @@
+"""Receiving by webhook: Telegram posts each update to us, and posts it again until we say 2xx.
+
+We listen on plain HTTP behind whatever ends TLS; only requests with the secret token count. An update is
+acknowledged after it was handed over, one at a time, so that the order is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import json
+import logging
+import re
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import uvicorn
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+log = logging.getLogger("channels.telegram")
+
+LARGEST = 1_000_000  # bytes of one update
+HEADER = "X-Telegram-Bot-Api-Secret-Token"
+PORTS = (443, 80, 88, 8443)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSettings:
+    """`url`: the public https address that Telegram posts to. `secret`: 1 to 256 of A-Z a-z 0-9 _ -.
+    `host`, `port`: where we listen for it; port 0 takes a free one. Raises ValueError for what
+    Telegram would refuse.
+    """
+
+    url: str
+    secret: str
+    host: str = "127.0.0.1"
+    port: int = 8081
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme != "https" or not parts.hostname or (parts.port or 443) not in PORTS:
+            raise ValueError("the webhook's url must be https, on port 443, 80, 88 or 8443")
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", self.secret):
+            raise ValueError("the webhook's secret must be 1 to 256 of A-Z a-z 0-9 _ -")
+
+
+class _Server(uvicorn.Server):
+    """Runs inside our loop: the process's signals are the gateway's business."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class WebhookListener:
+    """The listening side. `handle` returns once an update is stored."""
+
+    def __init__(
+        self, settings: WebhookSettings, handle: Callable[[dict[str, Any]], Awaitable[None]]
+    ) -> None:
+        self.port = settings.port
+        self._settings, self._handle = settings, handle
+        self._path = urlsplit(settings.url).path or "/"
+        self._one_at_a_time = asyncio.Lock()
+        self._server: _Server | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Listen. Raises OSError when the port is taken."""
+        family = socket.AF_INET6 if ":" in self._settings.host else socket.AF_INET
+        sock = socket.socket(family)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((self._settings.host, self._settings.port))
+        except OSError:
+            sock.close()
+            raise
+        self.port = sock.getsockname()[1]
+        config = uvicorn.Config(
+            self._app,
+            interface="asgi3",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=5,
+        )
+        self._server = _Server(config)
+        self._task = asyncio.create_task(self._server.serve([sock]), name="telegram webhook")
+
+    async def stop(self) -> None:
+        """Stop listening; requests in flight end first."""
+        if self._server is not None and self._task is not None:
+            self._server.should_exit = True
+            await asyncio.wait({self._task}, timeout=10)
+
+    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._respond(Request(scope, receive))
+        await response(scope, receive, send)
+
+    async def _respond(self, request: Request) -> Response:
+        if request.method != "POST" or request.url.path != self._path:
+            return Response(status_code=404)
+        given = request.headers.get(HEADER, "")
+        if not hmac.compare_digest(given.encode(), self._settings.secret.encode()):
+            return Response(status_code=403)
+        body = await _read(request)
+        if body is None:
+            return Response(status_code=413)
+        try:
+            update = json.loads(body)
+        except ValueError:
+            return Response(status_code=400)
+        if not isinstance(update, dict) or not isinstance(update.get("update_id"), int):
+            return Response(status_code=400)
+        async with self._one_at_a_time:
+            return await self._hand_over(update)
+
+    async def _hand_over(self, update: dict[str, Any]) -> Response:
+        try:
+            await self._handle(update)
+        except Exception as error:  # by the contract any error means: not stored
+            log.error(
+                "telegram: an update could not be stored (%s: %s); it comes again",
+                type(error).__name__,
+                error,
+            )
+            return Response(status_code=503)
+        return Response(status_code=200)
+
+
+async def _read(request: Request) -> bytes | None:
+    """The body; None when it is larger than any update."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST:
+            return None
+    return bytes(body)

@@ -1,0 +1,316 @@
+"""What the web channel needs from whoever runs the agents: one Protocol and its plain values.
+
+The composition root implements `WebBackend` over the gateway; the tests implement it in memory.
+Times are Unix seconds. Argument values arrive masked wherever a parameter is secret.
+
+BackendError            carries `code`, a message for people, and how to mend it
+├── UnknownAgent        404  no agent of that name
+├── UnknownSession      404  no session of that id
+├── Forbidden           403  this actor may not do that
+├── InvalidRequest      422  well-formed, but it cannot be done (a session of another agent, a
+│                            position that is no event id); `field` names the culprit
+└── Unavailable         503  nothing was stored; the same request may be sent again
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from channels.base import Actor
+
+Json = dict[str, Any]
+ClickOutcome = Literal[
+    "resumed", "recorded", "already", "expired", "superseded", "forbidden", "invalid", "unknown"
+]
+Scope = Literal["once", "session", "always"]
+
+
+class BackendError(Exception):
+    """Base: the request cannot be done, and here is why."""
+
+    code = "refused"
+    status = 422
+
+    def __init__(self, message: str, *, mend: str = "", field: str = "") -> None:
+        self.message, self.mend, self.field = message, mend, field
+        super().__init__(message)
+
+
+class UnknownAgent(BackendError):
+    """No agent of that name is configured."""
+
+    code, status = "unknown_agent", 404
+
+
+class UnknownSession(BackendError):
+    """No session of that id is stored."""
+
+    code, status = "unknown_session", 404
+
+
+class Forbidden(BackendError):
+    """The actor may not talk to this agent, or not do this here."""
+
+    code, status = "forbidden", 403
+
+
+class InvalidRequest(BackendError):
+    """Well-formed, but it cannot be done as asked."""
+
+    code, status = "invalid", 422
+
+
+class Unavailable(BackendError):
+    """The store did not take it within its bounded wait. Nothing was stored."""
+
+    code, status = "unavailable", 503
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posted:
+    """A message that is stored. `turn_id` is None while no turn has taken it yet.
+
+    queued: another turn of the session runs or waits; this one comes after it.
+    duplicate: a message with this `message_id` was stored before; nothing new happened.
+    """
+
+    session_id: str
+    message_id: str
+    turn_id: str | None = None
+    queued: bool = False
+    duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireEvent:
+    """One server-sent event. `data` is one line of JSON.
+
+    id: the event's durable position in its session; None for one that is not stored (a delta).
+    """
+
+    type: str
+    data: str
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option of a question. `value` is what the answer carries."""
+
+    label: str
+    value: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingCard:
+    """One call that waits, or waited, for a person. The first ten are what `GET /pending` lists.
+
+    approvers: who may decide, as stable ids; `deciders`: the same in words.
+    state, status, decided_by, decided_at: what came of it; `status` is a sentence for people.
+    args_hash: SHA-256 over tool and canonical arguments, hex.
+    schema: the tool's JSON schema, for a typed edit form; None: no editing.
+    secret: parameters shown masked. Left out of `edited_args`, they keep their stored values.
+    scopes: how far an approval may reach here.
+    """
+
+    pending_id: str
+    kind: Literal["approval", "question"]
+    session_id: str
+    agent: str
+    tool: str
+    args: Json
+    reason: str
+    requested_at: float
+    expires_at: float | None = None
+    approvers: tuple[str, ...] = ()
+    call_id: str = ""
+    state: Literal["open", "decided", "expired", "superseded"] = "open"
+    status: str = ""
+    decided_by: str = ""
+    decided_at: float | None = None
+    args_hash: str = ""
+    deciders: str = ""
+    code: str = ""
+    preview: str = ""
+    schema: Json | None = None
+    secret: tuple[str, ...] = ()
+    scopes: tuple[Scope, ...] = ("once", "session")
+    question: str = ""
+    options: tuple[Option, ...] = ()
+    multi: bool = False
+    allow_text: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallState:
+    """One call of the batch that is still open: its result is not in the messages yet."""
+
+    call_id: str
+    tool: str
+    state: Literal["allowed", "started", "done", "waiting", "unknown"]
+    content: str = ""
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedMessage:
+    """A stored message that no turn has taken yet."""
+
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """Something that the gateway said beside the conversation. `after` messages came before it."""
+
+    text: str
+    kind: Literal["notice", "error"] = "notice"
+    at: float = 0.0
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionView:
+    """One session as it stands.
+
+    status: `idle`, `running`, `pending_approval`, `pending_question`, or how the last turn ended.
+    messages: `{"role", "content": [blocks]}` each, append-only, in order.
+    last_event_id: read BEFORE the messages, so that the events after it leave no gap.
+    cards: every pending of the session, settled ones too, oldest first.
+    calls: the open batch. queued: what waits for its turn. All three are for the page.
+    """
+
+    session_id: str
+    agent: str
+    status: str
+    messages: Sequence[Json]
+    title: str = ""
+    last_event_id: str | None = None
+    cards: Sequence[PendingCard] = ()
+    calls: Sequence[CallState] = ()
+    queued: Sequence[QueuedMessage] = ()
+    notices: Sequence[Notice] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSummary:
+    """One line of the session list."""
+
+    session_id: str
+    agent: str
+    status: str
+    title: str
+    updated_at: float
+    pending: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClickResult:
+    """What came of a decision or an answer: one of eight outcomes and a sentence for people.
+
+    details: any of `pending_id`, `session_id`, `turn_id`, `by`, `at` (who decided, when),
+    `still_open`, `deciders` (who may), and for `invalid` `problems`:
+    `[{"field": dotted path or "", "message": ...}]`.
+    """
+
+    outcome: ClickOutcome
+    message: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """One line of the audit log. `what` is the action in one word or two."""
+
+    seq: int
+    at: float
+    actor: str
+    what: str
+    session_id: str = ""
+    pending_id: str = ""
+    tool: str = ""
+    args_hash: str = ""
+    detail: str = ""
+    hash: str = ""
+
+
+class WebBackend(Protocol):
+    """Agents, sessions and pendings, as the web channel sees them.
+
+    Whatever returns has been stored. Nothing here waits for a turn but `wait_turn` and the two
+    event streams, and those may be cancelled at any time without harm to the turn.
+
+    A stream that joins while a reply grows gets what it missed of that reply as one
+    `assistant:delta`, after the stored events and before the next piece: joined deltas are whole.
+    """
+
+    def agents(self) -> Sequence[str]:
+        """The names of the configured agents."""
+
+    def default_agent(self) -> str:
+        """The one that answers when nobody chose."""
+
+    async def post_message(
+        self, agent: str, text: str, *, actor: Actor, session_id: str | None, message_id: str | None
+    ) -> Posted:
+        """Store a person's message. `session_id` None: a new session. A `message_id` seen before in
+        the session (or, without one, by this actor) makes a duplicate and returns the first one's ids.
+
+        Raises UnknownAgent, UnknownSession, Forbidden, InvalidRequest, Unavailable.
+        """
+
+    async def wait_turn(self, posted: Posted) -> Json:
+        """Wait until the turn that took the message is done: the fields of its `done` event
+        (`session_id, turn_id, outcome, status, text, pending, exit_code`)."""
+
+    async def turn_events(self, posted: Posted) -> AsyncIterator[WireEvent]:
+        """The events of the turn that takes the message: `session` first, `done` last, then the end."""
+
+    async def session(self, session_id: str) -> SessionView:
+        """One session. Raises UnknownSession."""
+
+    async def sessions(self) -> Sequence[SessionSummary]:
+        """All sessions, the one that moved last first; bounded to what a page can show."""
+
+    async def events(self, session_id: str, after: str | None) -> AsyncIterator[WireEvent]:
+        """Every stored event after `after` (None: from the first one), then live ones, without end
+        and without a gap. Raises UnknownSession, and InvalidRequest for an `after` that is no id;
+        both from the call itself, before the first event."""
+
+    async def pending(self, actor: Actor) -> Sequence[PendingCard]:
+        """What waits for a person now, oldest first."""
+
+    async def resolve(
+        self,
+        pending_id: str,
+        decision: Literal["approve", "deny"],
+        *,
+        edited_args: Json | None,
+        scope: Scope,
+        feedback: str,
+        actor: Actor,
+    ) -> ClickResult:
+        """Decide one approval. `edited_args` are the complete new arguments."""
+
+    async def answer(self, pending_id: str, answer: str | list[str], *, actor: Actor) -> ClickResult:
+        """Answer one question: option values or free text."""
+
+    async def stop(self, session_id: str, *, actor: Actor) -> Json:
+        """Stop what the session does. Raises UnknownSession, Forbidden.
+        Returns `{"stopped": bool, "message": a sentence}`."""
+
+    async def audit(self, limit: int, before: int | None) -> Sequence[AuditEntry]:
+        """The newest entries first; `before` a sequence number to page back."""
+
+    def health(self) -> Json:
+        """That the process is alive: `{"status": "ok", ...}`, no secrets, no I/O."""
+
+    async def ready(self) -> tuple[bool, Json]:
+        """Whether it can do its work, and each check with its state."""
+
+    def metrics(self) -> bytes | None:
+        """Prometheus text; None: metrics are off."""

@@ -1,0 +1,50 @@
+"""The Agent value: who answers, with which tools, under which rules and budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gateway.errors import ConfigError
+from gateway.gate import Gate
+from gateway.tools.base import Tool
+
+Busy = Literal["queue", "steer", "interrupt"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """One agent. `model` is the name of a configured model; `run_agent` is handed the model itself.
+
+    max_tokens, deadline: input plus output tokens, and seconds of work, of one turn; None: no limit.
+    stall_after: identical replies (text and calls) in a row that end the turn as `stalled`.
+    loop_limit: how often one identical call may run in a turn before it ends as `loop_detected`.
+    """
+
+    name: str
+    system_prompt: str = ""
+    model: str = "main"
+    failover: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    gate: Gate = field(default_factory=Gate)
+    busy: Busy = "queue"
+    while_pending: Literal["queue"] = "queue"
+    on_denial: Literal["stop", "continue"] = "stop"
+    on_unknown: Literal["ask", "report"] = "ask"
+    max_steps: int = 25
+    max_tokens: int | None = None
+    deadline: float | None = None
+    stall_after: int = 3
+    loop_limit: int = 4
+    context_window: int = 200_000
+    max_output_tokens: int | None = None
+    tool_description: str = ""
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for tool in self.tools:
+            if tool.name in seen:
+                raise ConfigError(f"agents.{self.name}.tools", f"two tools are named {tool.name!r}")
+            seen.add(tool.name)
+        if self.max_steps < 1:
+            raise ConfigError(f"agents.{self.name}.max_steps", f"is {self.max_steps}", "at least 1")

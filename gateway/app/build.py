@@ -1,0 +1,130 @@
+"""From a configuration to concrete parts. The only place that names platforms and providers; each
+SDK is imported only when the configuration uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from channels.base import Channel
+from gateway.agent import Agent
+from gateway.app.gateway import Parts, Web
+from gateway.app.metrics import Metrics
+from gateway.app.people import ConfiguredRules, RouteRule
+from gateway.clock import Clock, SystemClock
+from gateway.config import Config, ConfigErrors, build_agents
+from gateway.config.values import ModelSection
+from gateway.errors import ConfigError
+from gateway.providers.base import Model
+from gateway.providers.retry import ResilientModel
+from gateway.store.base import Store
+from gateway.store.sqlite import SqliteStore
+
+LOCAL = "local"  # the workspace of the web channel and the terminal
+
+
+def build_parts(config: Config, *, clock: Clock | None = None, channels: bool = True) -> Parts:
+    """The parts of the configured gateway. Raises ConfigError, also for what is configured and
+    not available yet. `channels=False`: none, for commands that only need store and agents."""
+    missing = config.unsupported()
+    if missing:
+        raise ConfigErrors([ConfigError(*line.split(": ", 1)) for line in missing])
+    clock = clock or SystemClock()
+    agents = build_agents(config)
+    platforms = tuple(_channels(config)) if channels else ()
+    return Parts(
+        store=build_store(config, clock),
+        agents=agents,
+        model_of=model_factory(config, clock),
+        rules=_rules(config, platforms),
+        channels=platforms,
+        web=_web(config) if channels else None,
+        operators=config.gateway.operators,
+        environment=config.gateway.environment,
+        drain=config.gateway.drain,
+        metrics=Metrics() if config.metrics is not None else None,
+        clock=clock,
+    )
+
+
+def build_store(config: Config, clock: Clock) -> Store:
+    """The store that the database URL names."""
+    path = config.gateway.database.path
+    if path is None:
+        raise ConfigError("gateway.database", "is not an SQLite URL", "sqlite:///threadgate.db")
+    return SqliteStore(path, clock=clock)
+
+
+def model_factory(config: Config, clock: Clock) -> Callable[[Agent], Model]:
+    """Agent -> its model with retries and failover; each endpoint is made once."""
+    made: dict[str, Model] = {}
+    resilient: dict[tuple[str, ...], Model] = {}
+
+    def model_of(agent: Agent) -> Model:
+        names = (agent.model, *agent.failover)
+        if names not in resilient:
+            for name in names:
+                if name not in made:
+                    made[name] = _model(name, config.models[name])
+            resilient[names] = ResilientModel([made[name] for name in names], clock=clock)
+        return resilient[names]
+
+    return model_of
+
+
+def _model(name: str, section: ModelSection) -> Model:
+    match section.provider:
+        case "scripted":
+            from gateway.providers.scripted import ScriptedModel, load_script
+
+            if section.script is None:
+                raise ConfigError(f"models.{name}.script", "is missing", "a TOML or JSON script file")
+            return ScriptedModel(load_script(Path(section.script)), id=section.model or "scripted")
+        case "anthropic":
+            from gateway.providers.anthropic import AnthropicModel
+
+            return AnthropicModel(
+                model=section.model,
+                api_key=section.api_key or "",
+                base_url=section.base_url,
+                max_output_tokens=section.max_output_tokens or 8_192,
+            )
+        case other:
+            raise ConfigError(f"models.{name}.provider", f"{other} is not available in this version")
+
+
+def _channels(config: Config) -> list[Channel]:
+    channels: list[Channel] = []
+    telegram = config.channels.telegram
+    if telegram is not None:
+        from channels.telegram.adapter import TelegramChannel
+
+        channels.append(TelegramChannel(telegram.token, api_base=telegram.api_base))
+    return channels
+
+
+def _web(config: Config) -> Web | None:
+    section = config.channels.web
+    if section is None:
+        return None
+    return Web(host=section.host, port=section.port, tokens=section.token)
+
+
+def _rules(config: Config, platforms: tuple[Channel, ...]) -> ConfiguredRules:
+    users: dict[str, frozenset[str]] = {"web": frozenset("*"), "cli": frozenset("*")}
+    approvers: dict[str, tuple[str, ...]] = {}
+    workspaces = {"web": LOCAL, "cli": LOCAL}
+    telegram = config.channels.telegram
+    if telegram is not None:
+        users["telegram"] = frozenset(telegram.users)
+        approvers["telegram"] = tuple(f"telegram:{entry}" for entry in telegram.approvers)
+        workspaces["telegram"] = telegram.token.partition(":")[0]
+    if config.channels.web is not None and config.channels.web.approvers:
+        approvers["web"] = tuple(f"web:{entry}" for entry in config.channels.web.approvers)
+    return ConfiguredRules(
+        default_agent=config.gateway.default_agent,
+        users=users,
+        approvers=approvers,
+        routes=[RouteRule(match=r.match, agent=r.agent, tenant=r.tenant) for r in config.routes],
+        workspaces=workspaces,
+    )

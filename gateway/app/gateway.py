@@ -1,0 +1,212 @@
+"""The running gateway: store, turns, outbox, timers and channels, wired once, started and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from channels.base import Channel, ChannelError
+from channels.web.adapter import WebChannel
+from gateway.agent import Agent
+from gateway.app.hub import Hub
+from gateway.app.inbound import CardPresses, GatewayInbound
+from gateway.app.metrics import Metrics
+from gateway.app.outlet import ChannelOutlet
+from gateway.app.people import ConfiguredRules
+from gateway.app.progress import ProgressSigns
+from gateway.app.web import GatewayBackend
+from gateway.clock import Clock, SystemClock
+from gateway.deliveries import Deliveries
+from gateway.desk import Desk
+from gateway.errors import StoreError
+from gateway.events import Event
+from gateway.intake import Intake
+from gateway.letters import Letters
+from gateway.log import redact
+from gateway.providers.base import Model
+from gateway.resolutions import Resolutions
+from gateway.store.base import Store
+from gateway.store.rows import Claim
+from gateway.timers import Timers
+from gateway.turns import TurnPorts, Turns
+
+TICK = 0.5  # seconds between two looks of a duty
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Web:
+    """How the web channel is served; None as a whole: not at all. Port 0: any free one."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    tokens: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """Everything concrete that a gateway is made of. `channels`: all but the web channel."""
+
+    store: Store
+    agents: Mapping[str, Agent]
+    model_of: Callable[[Agent], Model]
+    rules: ConfiguredRules
+    channels: Sequence[Channel] = ()
+    web: Web | None = None
+    operators: Sequence[str] = ("cli:local", "web:local")
+    environment: str = "production"
+    drain: float = 10.0
+    metrics: Metrics | None = None
+    clock: Clock = field(default_factory=SystemClock)
+
+    @property
+    def letters(self) -> Letters:
+        """Where the words of turns go, in every process that runs turns of this configuration."""
+        rules = self.rules
+        return Letters(posts=rules.posts, places=rules.place, approvers=rules.approvers_of)
+
+
+class Gateway:
+    """`async with Gateway(parts):` runs until the block ends, then drains."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts, self.store, self.hub = parts, parts.store, Hub()
+        self.channels: dict[str, Channel] = {channel.name: channel for channel in parts.channels}
+        self.failed: dict[str, str] = {}
+        self._signs = ProgressSigns(self.channels)
+        self.turns = Turns(
+            self.store,
+            parts.agents,
+            parts.model_of,
+            parts.clock,
+            parts.letters,
+            ports=TurnPorts(
+                on_event=self._on_event,
+                on_commit=self.hub.nudge,
+                on_deliveries=lambda r: self.deliveries.take(r),
+            ),
+            environment=parts.environment,
+        )
+        self.deliveries = Deliveries(self.store, ChannelOutlet(self.store, self.channels), parts.clock)
+        self.timers = Timers(self.store, parts.clock, self.turns.wake)
+        self.resolutions = Resolutions(
+            self.store, parts.agents, parts.clock, parts.operators, self.turns.wake, self._nudge
+        )
+        self.desk = Desk(
+            self.store,
+            self.turns,
+            self.resolutions,
+            parts.agents,
+            lambda key: parts.rules.route(key).agent,
+            parts.clock,
+            self.deliveries.take,
+        )
+        presses = CardPresses(self.store, self.resolutions, self.channels)
+        self.intake = Intake(
+            self.store, self.turns, self.resolutions, self.desk, presses, parts.rules, parts.clock
+        )
+        self.backend = GatewayBackend(
+            self.store,
+            parts.agents,
+            parts.rules.default_agent,
+            self.intake,
+            self.turns,
+            self.resolutions,
+            self.hub,
+            parts.clock,
+            parts.metrics,
+        )
+        self.web = self._web()
+        self._duties: list[asyncio.Task[None]] = []
+        self._outbox_changed = asyncio.Event()
+
+    def _web(self) -> WebChannel | None:
+        settings = self.parts.web
+        if settings is None:
+            return None
+        channel = WebChannel(self.backend, host=settings.host, port=settings.port, tokens=settings.tokens)
+        self.channels[channel.name] = channel
+        return channel
+
+    # ---- wiring
+
+    def _on_event(self, claim: Claim, event: Event) -> None:
+        self.hub.event(claim, event)
+        self._signs.event(claim, event)
+        if self.parts.metrics is not None:
+            self.parts.metrics.event(event)
+
+    def _nudge(self, session_id: str) -> None:
+        self.hub.nudge(session_id)
+        self._outbox_changed.set()
+
+    # ---- life
+
+    async def __aenter__(self) -> Gateway:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Open the store, take up what was left, start the channels. A channel that cannot start
+        is reported and left out; the others run. Raises StoreError, and ChannelError when none runs."""
+        await self.store.open()
+        await self.store.reap(self.parts.clock.now())
+        await self.store.redraw_cards(self.parts.clock.now())
+        inbound = GatewayInbound(self.intake)
+        for channel in list(self.channels.values()):
+            await self._start_channel(channel, inbound)
+        await self.intake.replay()
+        self._duties = [
+            asyncio.create_task(self._duty("heartbeat", self.turns.heartbeat_once)),
+            asyncio.create_task(self._duty("turns", self.turns.sweep_once)),
+            asyncio.create_task(self._duty("timers", self.timers.sweep_once)),
+            asyncio.create_task(self._duty("outbox", self.deliveries.sweep_once, self._outbox_changed)),
+        ]
+
+    async def _start_channel(self, channel: Channel, inbound: GatewayInbound) -> None:
+        try:
+            await channel.start(inbound)
+        except ChannelError as error:
+            self.failed[channel.name] = redact(str(error))
+            del self.channels[channel.name]
+            _log.error("channel %s does not run: %s", channel.name, self.failed[channel.name])
+            if not self.channels:
+                await self.store.close()
+                raise
+
+    async def stop(self) -> None:
+        """Take nothing new, let what runs end within the drain time, give the rest back."""
+        seconds = self.parts.drain
+        for channel in self.channels.values():
+            await channel.stop()
+        for duty in self._duties:
+            duty.cancel()
+        await asyncio.gather(*self._duties, return_exceptions=True)
+        await self.turns.drain(seconds)
+        await self.intake.idle()
+        await self.deliveries.close(2.0)
+        await self.store.close()
+
+    async def _duty(
+        self, name: str, step: Callable[[], Awaitable[object]], wake: asyncio.Event | None = None
+    ) -> None:
+        """Call a duty's step again and again; trouble is logged and tried again."""
+        while True:
+            try:
+                await step()
+            except StoreError as error:
+                _log.error("%s: %s", name, redact(str(error)))
+            if wake is None:
+                await asyncio.sleep(TICK)
+                continue
+            try:
+                async with asyncio.timeout(TICK):
+                    await wake.wait()
+            except TimeoutError:
+                continue
+            wake.clear()

@@ -1,0 +1,93 @@
+"""From outbox rows to channel calls: draws cards from their rows, splits answers, translates errors."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+
+from channels.base import (
+    Channel,
+    ChannelBusy,
+    ChannelError,
+    MessageGone,
+    MessageRef,
+    OutboundMessage,
+    PayloadRefused,
+    TargetGone,
+)
+from gateway.bridge import card, key_in, key_out
+from gateway.deliveries import DeliveryFailed
+from gateway.log import redact
+from gateway.store.base import Store
+from gateway.store.rows import Delivery
+
+
+class ChannelOutlet:
+    """See gateway.deliveries.Outlet."""
+
+    def __init__(self, store: Store, channels: Mapping[str, Channel]) -> None:
+        self._store, self._channels = store, channels
+
+    def serves(self, channel: str) -> bool:
+        """Whether this process has that channel."""
+        return channel in self._channels
+
+    async def deliver(self, row: Delivery) -> AsyncIterator[str]:
+        """Send the row's parts that are not out yet."""
+        try:
+            match row.kind:
+                case "card":
+                    yield await self._show(row)
+                case "redraw":
+                    await self._redraw(row)
+                case _:
+                    async for ref in self._send(row):
+                        yield ref
+        except ChannelError as error:
+            raise translated(error) from error
+
+    async def _send(self, row: Delivery) -> AsyncIterator[str]:
+        channel = self._channels[row.key.channel]
+        parts = channel.parts(await self._message(row))
+        for part in parts[len(row.refs) :]:
+            yield await channel.send(key_out(row.key), part)
+
+    async def _message(self, row: Delivery) -> OutboundMessage:
+        if row.kind == "notice":
+            text = str(row.payload["text"])
+        else:
+            seq = int(row.payload["seq"])
+            log = await self._store.log(row.session_id, seq, limit=1)
+            text = log[0].text if log else ""
+        return OutboundMessage(
+            text=text,
+            kind="answer" if row.kind == "answer" else "notice",
+            repeat=row.repeat,
+            reply_to=row.reply_to,
+        )
+
+    async def _show(self, row: Delivery) -> str:
+        record = await self._store.pending(row.pending_id)
+        if record is None:
+            raise DeliveryFailed("the pending of this card is gone", final=True)
+        channel = self._channels[row.key.channel]
+        return await channel.show(key_out(row.key), card(record, repeat=row.repeat))
+
+    async def _redraw(self, row: Delivery) -> None:
+        record = await self._store.pending(row.pending_id)
+        if record is not None:
+            channel = self._channels[row.key.channel]
+            await channel.redraw(MessageRef(row.ref), card(record))
+
+
+def translated(error: ChannelError) -> DeliveryFailed:
+    """What a channel's failure means for the outbox."""
+    reason = redact(str(error))
+    match error:
+        case ChannelBusy(retry_after=seconds):
+            return DeliveryFailed(reason, retry_after=seconds)
+        case TargetGone(moved_to=new) if new is not None:
+            return DeliveryFailed(reason, moved_to=key_in(new))
+        case TargetGone() | MessageGone() | PayloadRefused():
+            return DeliveryFailed(reason, final=True)
+        case _:
+            return DeliveryFailed(reason)

@@ -1,0 +1,352 @@
+"""Channel words <-> gateway words. The only translator; pure.
+
+Choices on a card (the last part of a button's data):
+    a  approve once      s  approve for this session      A  approve from now on
+    e  edit (a form)     d  deny                          f  deny with feedback (a form)
+    <n>  option n of a question, from 0      c  confirm several options      t  own text (a form)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from channels.base import (
+    Actor as ChannelActor,
+)
+from channels.base import (
+    Button,
+    Card,
+    CardField,
+    Choice,
+    Form,
+    FormField,
+    InboundMessage,
+    InboundPress,
+    pack_press,
+    unpack_press,
+)
+from channels.base import (
+    ThreadKey as ChannelKey,
+)
+from gateway.approvals import Answer, Approve, Deny, Pending, Question, Resolution
+from gateway.messages import Actor, Json, ThreadKey, canonical_json
+from gateway.notices import deciders_text, fate_text, when
+from gateway.store.rows import PendingRecord
+from gateway.tools.base import MASK, masked
+
+APPROVE, SESSION, ALWAYS, EDIT, DENY, FEEDBACK, CONFIRM, TEXT = "a", "s", "A", "e", "d", "f", "c", "t"
+FEEDBACK_FIELD, ANSWER_FIELD = "feedback", "answer"
+
+
+def key_in(key: ChannelKey) -> ThreadKey:
+    """The gateway's thread key."""
+    return ThreadKey(*key)
+
+
+def key_out(key: ThreadKey) -> ChannelKey:
+    """The channel's thread key."""
+    return ChannelKey(*key)
+
+
+def actor_in(actor: ChannelActor) -> Actor:
+    """The gateway's actor."""
+    return Actor(*actor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A message of a person, in the gateway's words. Times in Unix seconds."""
+
+    key: ThreadKey
+    message_id: str
+    actor: Actor
+    text: str
+    at: float
+    author: str = ""
+    addressed: bool = True
+    private: bool = False
+    from_bot: bool = False
+    edited: bool = False
+
+
+def said(message: InboundMessage) -> Said:
+    """What was said; a quoted message is put before the words that refer to it."""
+    quoted = "\n".join(f"> {line}" for line in message.quote.splitlines())
+    text = f"{quoted}\n\n{message.text}" if quoted else message.text
+    return Said(
+        key=key_in(message.thread),
+        message_id=message.message_id,
+        actor=actor_in(message.actor),
+        text=text,
+        at=message.sent_at,
+        author=message.author,
+        addressed=message.addressed,
+        private=message.private,
+        from_bot=message.from_bot,
+        edited=message.edited,
+    )
+
+
+# ---- cards
+
+
+def card(record: PendingRecord, *, repeat: bool = False) -> Card:
+    """The card of one pending as it stands: with controls while it is open, a record afterwards."""
+    pending, is_open = record.pending, record.state == "open"
+    shown = masked(pending.args, pending.secret)
+    question = pending.question
+    return Card(
+        card_id=pending.pending_id,
+        kind=pending.kind,
+        state=_state(record),
+        title=f"Approve {pending.tool}?" if question is None else "Question",
+        summary=_summary(pending),
+        fields=() if question is not None and not question.about else tuple(_fields(shown)),
+        args_hash=pending.args_hash,
+        deciders=deciders_text(record),
+        expires=when(pending.expires_at) if pending.expires_at is not None else "",
+        code=pending.code,
+        buttons=_buttons(pending) if is_open else (),
+        choices=_choices(record) if is_open and question is not None else (),
+        multi=question is not None and question.multi,
+        forms=tuple(_forms(pending, shown)) if is_open else (),
+        status=fate_text(record) or _agreed(record),
+        repeat=repeat,
+    )
+
+
+def _state(record: PendingRecord) -> Literal["open", "decided", "expired", "superseded"]:
+    match record.state:
+        case "open" | "expired" | "superseded" as same:
+            return same
+        case _:
+            return "decided"
+
+
+def _agreed(record: PendingRecord) -> str:
+    if record.pending.kind == "question" or not record.votes:
+        return ""
+    return f"{len(record.votes)} of {record.pending.quorum} agree: {', '.join(record.votes)}"
+
+
+def _summary(pending: Pending) -> str:
+    question = pending.question
+    if question is not None:
+        return question.text
+    lines = [pending.reason] if pending.reason and pending.rule != "default" else []
+    if not pending.args:
+        lines.append("This call has no arguments.")
+    if any(isinstance(v, str) and not v.strip() for v in pending.args.values()):
+        lines.append("Careful: an argument is empty.")
+    if pending.preview:
+        lines.append(pending.preview)
+    return "\n".join(lines)
+
+
+def _fields(args: Json) -> list[CardField]:
+    return [CardField(name=name, value=_text(value)) for name, value in args.items()]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+
+
+def _buttons(pending: Pending) -> tuple[Button, ...]:
+    def button(label: str, choice: str, tone: str = "plain") -> Button:
+        return Button(label=label, data=pack_press(pending.pending_id, choice), tone=tone)  # type: ignore[arg-type]
+
+    question = pending.question
+    if question is not None:
+        confirm = [button("Confirm", CONFIRM, "primary")] if question.multi else []
+        other = "Other…" if question.options else "Answer…"
+        return (*confirm, *([button(other, TEXT)] if question.allow_text else []))
+    several = pending.quorum > 1
+    return (
+        button("Approve", APPROVE, "primary"),
+        *([] if several else [button("Approve for this session", SESSION)]),
+        *([] if several or not pending.args else [button("Edit", EDIT)]),
+        button("Deny", DENY, "danger"),
+        button("Deny with feedback", FEEDBACK, "danger"),
+    )
+
+
+def _choices(record: PendingRecord) -> tuple[Choice, ...]:
+    question = record.pending.question
+    assert question is not None  # noqa: S101 - the only caller has looked
+    labels = [option.label for option in question.options]
+    return tuple(
+        Choice(
+            label=f"{option.label} ({option.result})" if labels.count(option.label) > 1 else option.label,
+            data=pack_press(record.id, str(index)),
+            description=option.description,
+            chosen=option.result in record.votes,
+        )
+        for index, option in enumerate(question.options)
+    )
+
+
+def _forms(pending: Pending, shown: Json) -> list[Form]:
+    def form(choice: str, title: str, *fields: FormField) -> Form:
+        return Form(data=pack_press(pending.pending_id, choice), title=title, fields=fields)
+
+    if pending.question is not None:
+        if not pending.question.allow_text:
+            return []
+        answer = FormField(name=ANSWER_FIELD, label=pending.question.text, kind="long_text", required=True)
+        return [form(TEXT, "Your answer", answer)]
+    why = FormField(
+        name=FEEDBACK_FIELD, label="What should be done instead?", kind="long_text", required=True
+    )
+    forms = [form(FEEDBACK, f"Deny {pending.tool}", why)]
+    if pending.quorum == 1 and pending.args:
+        fields = [_form_field(name, value, pending) for name, value in shown.items()]
+        forms.append(form(EDIT, f"Edit {pending.tool}", *fields))
+    return forms
+
+
+def _form_field(name: str, value: object, pending: Pending) -> FormField:
+    schema = pending.schema.get("properties", {}).get(name, {})
+    options = tuple(str(entry) for entry in schema.get("enum", ()))
+    secret = name in pending.secret
+    return FormField(
+        name=name,
+        label=name,
+        kind="select" if options else _kind(schema, value),
+        value="" if secret else _text(value),
+        required=name in pending.schema.get("required", ()) and not secret,
+        options=options,
+        hint="secret: leave empty to keep it" if secret else str(schema.get("description", "")),
+    )
+
+
+FieldKind = Literal["text", "long_text", "integer", "number", "boolean", "select", "json"]
+_SIMPLE: dict[str, FieldKind] = {"integer": "integer", "number": "number", "boolean": "boolean"}
+
+
+def _kind(schema: Json, value: object) -> FieldKind:
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind in _SIMPLE:
+        return _SIMPLE[kind]
+    if kind == "string" or (kind is None and isinstance(value, str)):
+        return "long_text" if isinstance(value, str) and (len(value) > 80 or "\n" in value) else "text"
+    return "json"
+
+
+# ---- presses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toggle:
+    """One option of a question with several answers, switched on or off."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bad:
+    """A press that makes no sense, and what to tell the person."""
+
+    text: str
+    field: str = ""
+
+
+def pressed_card(press: InboundPress) -> str | None:
+    """The id of the pressed card, None for data that we did not make."""
+    unpacked = unpack_press(press.data)
+    return None if unpacked is None else unpacked[0]
+
+
+def read_press(press: InboundPress, record: PendingRecord) -> Resolution | Toggle | Bad:
+    """What a press means for this pending."""
+    unpacked = unpack_press(press.data)
+    choice = unpacked[1] if unpacked else ""
+    question = record.pending.question
+    if question is not None:
+        return _read_answer(choice, press, question, record)
+    simple: dict[str, Callable[[], Resolution]] = {
+        APPROVE: Approve,
+        SESSION: lambda: Approve(scope="session"),
+        ALWAYS: lambda: Approve(scope="always"),
+        DENY: Deny,
+        FEEDBACK: lambda: Deny(feedback=_value(press, FEEDBACK_FIELD).strip()),
+    }
+    if choice in simple:
+        return simple[choice]()
+    if choice == EDIT:
+        edited = read_form(press.values, record.pending)
+        return edited if isinstance(edited, Bad) else Approve(edited_args=edited)
+    return Bad(text="This button is not one of this request's.")
+
+
+def _read_answer(
+    choice: str, press: InboundPress, question: Question, record: PendingRecord
+) -> Resolution | Toggle | Bad:
+    if choice == TEXT and question.allow_text:
+        text = _value(press, ANSWER_FIELD).strip()
+        return Answer(values=(text,)) if text else Bad(text="The answer is empty.", field=ANSWER_FIELD)
+    if choice == CONFIRM and question.multi:
+        chosen = [option.result for option in question.options if option.result in record.votes]
+        return Answer(values=tuple(chosen)) if chosen else Bad(text="Nothing is chosen yet.")
+    if choice.isdecimal() and int(choice) < len(question.options):
+        value = question.options[int(choice)].result
+        return Toggle(value=value) if question.multi else Answer(values=(value,))
+    return Bad(text="This button is not one of this question's.")
+
+
+def _value(press: InboundPress, name: str) -> str:
+    value = press.values.get(name, "")
+    return value if isinstance(value, str) else " ".join(value)
+
+
+def read_form(values: Mapping[str, str | tuple[str, ...]], pending: Pending) -> Json | Bad:
+    """The arguments that a submitted edit form means: typed by the schema, on top of the stored
+    ones; a field that was left out keeps its value."""
+    args = dict(pending.args)
+    properties = pending.schema.get("properties", {})
+    for name, raw in values.items():
+        text = raw if isinstance(raw, str) else " ".join(raw)
+        if name not in args and name not in properties:
+            return Bad(text=f"{name}: there is no such argument", field=name)
+        if name in pending.secret and text in ("", MASK):
+            continue
+        value = _typed(text, properties.get(name, {}), args.get(name))
+        if isinstance(value, Bad):
+            return Bad(text=f"{name}: {value.text}", field=name)
+        args[name] = value
+    return args
+
+
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def _typed(text: str, schema: Json, before: object) -> object:
+    """One field's text as the schema wants it, or Bad."""
+    words, kind = text.strip(), schema.get("type")
+    for entry in schema.get("enum", ()):
+        if str(entry) == words:
+            return entry
+    try:
+        match kind:
+            case "integer":
+                return int(words)
+            case "number":
+                return _number(words)
+            case "boolean":
+                return _BOOLEANS[words.casefold()]
+            case "string":
+                return text
+            case _ if kind is None and isinstance(before, str):
+                return text
+            case _:
+                return json.loads(words)
+    except (ValueError, KeyError):
+        return Bad(text=f"is not {'JSON' if kind in (None, 'object', 'array') else f'a valid {kind}'}")
+
+
+def _number(words: str) -> float | int:
+    value = float(words)
+    canonical_json(value)  # refuses nan and the infinities
+    return int(value) if value.is_integer() and "." not in words and "e" not in words.lower() else value

@@ -1,0 +1,174 @@
+"""The command line: `threadgate demo | run | ask | chat | pending | resolve | sessions | render`.
+
+Errors are one line that names the key and the mend; a traceback is never shown to a person. Exit
+codes: 0 done, 1 failed or cancelled, 2 usage or configuration, 3 partial, 4 no model reachable,
+5 refused or denied, 6 required tool server down, 7 budget used up, 8 waits for a person,
+124 deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from gateway import faults
+from gateway.errors import ConfigError, GatewayError
+from gateway.outcome import EXIT_USAGE
+
+app = typer.Typer(
+    help="One agent behind your chat threads; a person's yes on what matters.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", help="the configuration file (default: config.toml here, or the demo)"),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON lines instead of words")]
+
+
+def main() -> None:
+    """Entry point: errors in one line, exit codes as promised."""
+    try:
+        faults.arm(os.environ)
+        app(standalone_mode=True)
+    except ConfigError as error:
+        _fail(str(error), EXIT_USAGE)
+    except GatewayError as error:
+        _fail(str(error), 1)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+
+
+def _fail(text: str, code: int) -> None:
+    from gateway.log import redact
+
+    typer.echo(f"threadgate: {redact(text)}", err=True)
+    sys.exit(code)
+
+
+def _run(work: Coroutine[Any, Any, int]) -> None:
+    """Run to the end. Threads of tools that do not listen must not keep the process."""
+    code = asyncio.run(work)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code) if _deaf_threads() else sys.exit(code)
+
+
+def _deaf_threads() -> bool:
+    import threading
+
+    return any(t is not threading.main_thread() and not t.daemon for t in threading.enumerate())
+
+
+@app.command()
+def demo(
+    port: Annotated[
+        int | None, typer.Option(help="port of the page (default: 8080, or the next free one)")
+    ] = None,
+    no_open: Annotated[bool, typer.Option("--no-open", help="do not open a browser")] = False,
+) -> None:
+    """Talk to an offline support agent in the browser: no account, no key."""
+    from gateway.serve import serve_demo
+
+    _run(serve_demo(port, open_browser=not no_open))
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Option("--config", "-c", help="the configuration file")] = Path(
+        "config.toml"
+    ),
+    json: Annotated[bool, typer.Option("--json-log", help="log as JSON lines")] = False,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error")] = "info",
+) -> None:
+    """Run the gateway until SIGTERM."""
+    from gateway.serve import serve
+
+    _run(serve(config, json_log=json, log_level=log_level))
+
+
+@app.command()
+def ask(
+    agent: Annotated[str, typer.Argument(help="the agent's name")],
+    text: Annotated[str, typer.Argument(help="what to ask; - reads standard input")],
+    config: ConfigOption = None,
+    json: JsonOption = False,
+) -> None:
+    """One message, one turn. The exit code tells how it ended; 8: it waits, and the id is printed."""
+    from gateway.oneshot import ask_once
+
+    words = sys.stdin.read() if text == "-" else text
+    _run(ask_once(config, agent, words, as_json=json))
+
+
+@app.command()
+def chat(
+    agent: Annotated[str, typer.Argument(help="the agent's name (default: the default agent)")] = "",
+    config: ConfigOption = None,
+) -> None:
+    """Talk in the terminal; requests are decided right here."""
+    from gateway.oneshot import chat_here
+
+    _run(chat_here(config, agent))
+
+
+@app.command()
+def pending(config: ConfigOption = None, json: JsonOption = False) -> None:
+    """What waits for somebody's decision."""
+    from gateway.oneshot import list_pending
+
+    _run(list_pending(config, as_json=json))
+
+
+@app.command()
+def sessions(config: ConfigOption = None, json: JsonOption = False) -> None:
+    """The sessions, the one that moved last first."""
+    from gateway.oneshot import list_sessions
+
+    _run(list_sessions(config, as_json=json))
+
+
+@app.command()
+def resolve(
+    pending_id: Annotated[str, typer.Argument(help="the id, or the short code")],
+    decision: Annotated[str, typer.Argument(help="approve, deny or answer")],
+    values: Annotated[list[str] | None, typer.Argument(help="the answer, or why it is denied")] = None,
+    config: ConfigOption = None,
+    scope: Annotated[str, typer.Option(help="once, session or always")] = "once",
+    args: Annotated[str, typer.Option(help="approve with these arguments instead (a JSON object)")] = "",
+    json: JsonOption = False,
+) -> None:
+    """Decide something that waits, as the operator of this machine."""
+    from gateway.oneshot import read_decision, resolve_once
+
+    resolution = read_decision(decision, values or [], scope, _json_object(args))
+    _run(resolve_once(config, pending_id, resolution, as_json=json))
+
+
+def _json_object(text: str) -> dict[str, Any] | None:
+    if not text:
+        return None
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise ConfigError("--args", f"is not a JSON object: {error}", '{"amount": 20}') from error
+
+
+@app.command()
+def render(
+    platform: Annotated[str, typer.Option(help="slack, discord, telegram or plain")],
+) -> None:
+    """Read Markdown on standard input, print the messages that would be sent."""
+    from gateway.oneshot import render_payloads
+
+    typer.echo(render_payloads(platform, sys.stdin.read()))

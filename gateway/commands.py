@@ -1,0 +1,46 @@
+"""What people can type instead of talking to the agent. Pure: words in, a command out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+COMMANDS: dict[str, str] = {
+    "new": "start a fresh conversation here",
+    "stop": "stop what I am doing, close what is waiting",
+    "status": "what I am doing",
+    "pending": "what waits for somebody's decision",
+    "approve": "`/approve CODE` - say yes to a request",
+    "deny": "`/deny CODE [why]` - say no to a request",
+    "model": "which model answers here",
+    "agent": "`/agent [NAME]` - which agent answers here, or another one from now on",
+    "help": "this list",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command: its name, and the words after it."""
+
+    name: str
+    words: tuple[str, ...]
+
+    @property
+    def rest(self) -> str:
+        """Everything after the first word (the code)."""
+        return " ".join(self.words[1:])
+
+
+def read_command(text: str) -> Command | None:
+    """The command that a message is; None for anything else, unknown slash words included (they
+    may be a path or a figure of speech, and go to the agent)."""
+    words = text.strip().split()
+    if not words or not words[0].startswith("/"):
+        return None
+    name = words[0][1:].partition("@")[0].casefold()
+    return Command(name=name, words=tuple(words[1:])) if name in COMMANDS else None
+
+
+def help_text() -> str:
+    """What `/help` answers."""
+    lines = [f"- `/{name}`: {what}" if "`" not in what else f"- {what}" for name, what in COMMANDS.items()]
+    return "Write to me as to a person. Besides, I understand:\n\n" + "\n".join(lines)

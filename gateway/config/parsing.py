@@ -1,0 +1,270 @@
+"""How single values of the configuration are read: durations, secrets, ids, addresses. Pure but for
+the files that `file:PATH` names.
+
+A parser takes what TOML gave and where it was found, and returns the value or raises Bad. A type
+carries its parser: `Seconds = Annotated[float, Parser(seconds)]`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_args
+from urllib.parse import quote, unquote, urlsplit
+
+from gateway.config.people import check_person, check_thread
+from gateway.config.problems import Bad, nearest
+from gateway.events import AnyEvent
+from gateway.log import redact, register_secret
+
+NAME = re.compile(r"[A-Za-z0-9_-]+")
+_VARIABLE = re.compile(r"[A-Za-z_]\w{0,99}", re.ASCII)
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+", re.ASCII)
+_TOOLS = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
+_CLOCK_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
+_LONGEST_SECRET_FILE = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a configuration comes from: the folder of its file, and the environment."""
+
+    folder: Path
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """Marks a type with the function that reads it."""
+
+    read: Callable[[Any, Source], Any]
+
+
+class SecretText(str):
+    """A secret as text. Its repr does not show it, so that a printed configuration does not either."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<secret>"
+
+
+class DatabaseUrl(str):
+    """`sqlite:////absolute/path` or `postgresql://...`. Its repr shows no password."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(redact(str(self)))
+
+    @property
+    def path(self) -> Path | None:
+        """The file of an SQLite database, else None."""
+        if not self.startswith("sqlite:///"):
+            return None
+        return Path(unquote(self.removeprefix("sqlite:///")))
+
+
+def text(raw: Any, source: Source) -> str:
+    """A string that is not blank."""
+    if not isinstance(raw, str):
+        raise Bad(f"expected a string, got {_toml_type(raw)}")
+    if not raw.strip():
+        raise Bad("is empty")
+    return raw
+
+
+def seconds(raw: Any, source: Source) -> float:
+    """`10s`, `10m`, `4h`, `3d`, also `1h30m`."""
+    mend = 'write a duration above zero, such as "10s", "10m", "4h" or "3d"'
+    if not isinstance(raw, str):
+        raise Bad(f"expected a duration, got {_toml_type(raw)}", mend)
+    if not _DURATION.fullmatch(raw):
+        raise Bad(f"{raw!r} is not a duration", mend)
+    total = sum(float(part[:-1]) * _UNITS[part[-1]] for part in re.findall(r"[\d.]+[smhd]", raw))
+    if not 0 < total < 1e10:
+        raise Bad(f"{raw!r} is out of range", mend)
+    return total
+
+
+def secret(raw: Any, source: Source) -> SecretText:
+    """`env:NAME`, `file:PATH`, or the secret itself. The log masks it from here on."""
+    value = text(raw, source).strip()
+    kind, _, place = value.partition(":")
+    if kind == "env":
+        # What is no variable's name may be the secret itself: it is not repeated in the error.
+        if not _VARIABLE.fullmatch(place):
+            raise Bad("env: must be followed by the name of an environment variable")
+        value = source.env.get(place, "").strip()
+        if not value:
+            raise Bad(
+                f"the environment variable {place} is not set or empty", f"set {place}, or use file:PATH"
+            )
+    elif kind == "file":
+        value = _secret_file(source.folder / place, place)
+    register_secret(value)
+    return SecretText(value)
+
+
+def _secret_file(path: Path, place: str) -> str:
+    try:
+        if path.stat().st_size > _LONGEST_SECRET_FILE:
+            raise Bad(f"the file {place} is too large for a secret", "put the secret alone into it")
+        value = path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise Bad(f"the file {place} cannot be read: {error.strerror}", f"looked for {path}") from error
+    except UnicodeDecodeError as error:
+        raise Bad(f"the file {place} is not UTF-8 text") from error
+    if not value:
+        raise Bad(f"the file {place} is empty", "put the secret into it")
+    return value
+
+
+def web_tokens(raw: Any, source: Source) -> dict[str, SecretText]:
+    """One secret, known as `default`, or a table of names and secrets."""
+    if not isinstance(raw, dict):
+        return {"default": secret(raw, source)}
+    tokens = {}
+    for name, value in raw.items():
+        if not NAME.fullmatch(name):
+            raise Bad(f"{name!r} is not a token name", "letters, digits, _ and - only")
+        try:
+            tokens[name] = secret(value, source)
+        except Bad as bad:
+            raise Bad(f"{name}: {bad.problem}", bad.mend) from bad
+    if not tokens:
+        raise Bad("names no token", "leave the key out, or give a token")
+    return tokens
+
+
+def database(raw: Any, source: Source) -> DatabaseUrl:
+    """`sqlite:///relative/to/the/config`, `sqlite:////absolute` or `postgresql://...`, also by env:/file:."""
+    value = text(raw, source)
+    if value.startswith(("env:", "file:")):
+        value = secret(value, source)
+    parts = _split(value)
+    if parts.scheme == "postgresql" and parts.hostname is not None:
+        if parts.password:
+            register_secret(unquote(parts.password))
+        return DatabaseUrl(value)
+    mend = "use sqlite:///file.db, sqlite:////absolute/file.db or postgresql://user:password@host/name"
+    name = unquote(value.removeprefix("sqlite:///"))
+    if not value.startswith("sqlite:///") or not name or "?" in value:
+        raise Bad("is not a database address that works here", mend)
+    if name.endswith("/") or name == ":memory:":
+        raise Bad("names no file, and what is stored must outlive the process", mend)
+    return DatabaseUrl("sqlite:///" + quote(str(source.folder / name)))
+
+
+def url(raw: Any, source: Source) -> str:
+    """An http or https address."""
+    value = text(raw, source)
+    parts = _split(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or re.search(r"\s", value):
+        raise Bad("is not an address", "write https://host/...")
+    return value
+
+
+def _split(value: str) -> Any:
+    try:
+        parts = urlsplit(value)
+        _ = parts.port
+    except ValueError as error:
+        raise Bad("is not an address", "write scheme://host:port/...") from error
+    return parts
+
+
+def folder_path(raw: Any, source: Source) -> Path:
+    """A path, looked up beside the configuration file when it is relative."""
+    return source.folder / Path(text(raw, source)).expanduser()
+
+
+def file_path(raw: Any, source: Source) -> Path:
+    """Like folder_path; the file must exist."""
+    path = folder_path(raw, source)
+    if not path.is_file():
+        raise Bad(f"there is no file {raw}", f"looked for {path}")
+    return path
+
+
+def tools_reference(raw: Any, source: Source) -> str:
+    """`module:attribute`."""
+    value = text(raw, source)
+    if not _TOOLS.fullmatch(value):
+        raise Bad(
+            f"{value!r} does not name tools", 'write "module:attribute", such as "my_package.tools:tools"'
+        )
+    return value
+
+
+def clock_time(raw: Any, source: Source) -> str:
+    """A time of day."""
+    value = text(raw, source)
+    if not _CLOCK_TIME.fullmatch(value):
+        raise Bad(f"{value!r} is not a time of day", 'write "HH:MM", such as "08:30"')
+    return value
+
+
+def event_name(raw: Any, source: Source) -> str:
+    """The wire name of one kind of event."""
+    value = text(raw, source)
+    known = [str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)]
+    if value not in known:
+        raise Bad(f"there is no event {value!r}", nearest(value, known))
+    return value
+
+
+def person(raw: Any, source: Source) -> str:
+    """Who may decide or operate, with the channel in front: `telegram:4`, `slack:T1:U2`, `cli:local`."""
+    return check_person(text(raw, source))
+
+
+def notified(raw: Any, source: Source) -> str:
+    """A thread of a channel, or `webhook:NAME`."""
+    return check_thread(text(raw, source))
+
+
+def person_of(channel: str, *, everyone: bool = False) -> Callable[[Any, Source], str]:
+    """The parser of an entry of one channel's `users` or `approvers`: an id without the channel.
+
+    everyone: whether `*` is possible.
+    """
+
+    def parse(raw: Any, source: Source) -> str:
+        # TOML writers leave the quotes off where an id is a number.
+        value = str(raw) if isinstance(raw, int) and not isinstance(raw, bool) else text(raw, source)
+        if not (everyone and value == "*"):
+            check_person(f"{channel}:{value}", shown=value)
+        return value
+
+    return parse
+
+
+def _toml_type(raw: Any) -> str:
+    names = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "a table"}
+    return names.get(type(raw), "a string" if isinstance(raw, str) else "a date or time")
+
+
+Text = Annotated[str, Parser(text)]
+Seconds = Annotated[float, Parser(seconds)]
+Secret = Annotated[SecretText, Parser(secret)]
+WebTokens = Annotated[dict[str, SecretText], Parser(web_tokens)]
+Database = Annotated[DatabaseUrl, Parser(database)]
+Url = Annotated[str, Parser(url)]
+FolderPath = Annotated[Path, Parser(folder_path)]
+FilePath = Annotated[Path, Parser(file_path)]
+ToolsReference = Annotated[str, Parser(tools_reference)]
+ClockTime = Annotated[str, Parser(clock_time)]
+EventName = Annotated[str, Parser(event_name)]
+Person = Annotated[str, Parser(person)]
+Notified = Annotated[str, Parser(notified)]
+SlackUser = Annotated[str, Parser(person_of("slack", everyone=True))]
+DiscordUser = Annotated[str, Parser(person_of("discord", everyone=True))]
+TelegramUser = Annotated[str, Parser(person_of("telegram", everyone=True))]
+SlackPerson = Annotated[str, Parser(person_of("slack"))]
+DiscordPerson = Annotated[str, Parser(person_of("discord"))]
+TelegramPerson = Annotated[str, Parser(person_of("telegram"))]
+WebPerson = Annotated[str, Parser(person_of("web"))]

@@ -1,0 +1,220 @@
+"""The configuration file as types. Every key that exists is a field here, and explained in
+config.example.toml; durations are in seconds, paths are absolute, secrets are resolved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from gateway.agent import Busy
+from gateway.config.parsing import (
+    ClockTime,
+    Database,
+    DatabaseUrl,
+    DiscordPerson,
+    DiscordUser,
+    EventName,
+    FilePath,
+    FolderPath,
+    Notified,
+    Person,
+    Seconds,
+    Secret,
+    SlackPerson,
+    SlackUser,
+    TelegramPerson,
+    TelegramUser,
+    Text,
+    ToolsReference,
+    Url,
+    WebPerson,
+    WebTokens,
+)
+from gateway.gate import Operator, Verdict
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
+Provider = Literal["anthropic", "openai", "deepseek", "kimi", "glm", "gemini", "scripted"]
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all tables of the file."""
+
+
+class GatewaySection(Section, frozen=True, kw_only=True):
+    """`[gateway]`. `default_agent` is filled in when there is only one agent."""
+
+    database: Database = DatabaseUrl("sqlite:///threadgate.db")
+    default_agent: Text = ""
+    data_dir: FolderPath = Path("var")
+    environment: Text = "production"
+    drain: Seconds = 10.0
+    operators: tuple[Person, ...] = ("cli:local", "web:local")
+
+
+class ModelSection(Section, frozen=True, kw_only=True):
+    """`[models.NAME]`. `model` and `api_key` are needed by every provider but `scripted`."""
+
+    provider: Provider
+    model: Text = ""
+    api_key: Secret | None = None
+    base_url: Url | None = None
+    max_output_tokens: Count | None = None
+    script: FilePath | None = None
+
+
+class ConditionSection(Section, frozen=True, kw_only=True):
+    """One entry of a rule's `when`."""
+
+    field: Text
+    op: Operator
+    value: Any
+
+
+class ScopeSection(Section, frozen=True, kw_only=True):
+    """A rule's `scope`: glob patterns."""
+
+    tenant: Text = "*"
+    environment: Text = "*"
+    agent: Text = "*"
+
+
+class RuleSection(Section, frozen=True, kw_only=True):
+    """`[[agents.NAME.rules]]`."""
+
+    tool: Text
+    decision: Verdict
+    when: tuple[ConditionSection, ...] = ()
+    scope: ScopeSection = ScopeSection()
+    approvers: tuple[Person, ...] = ()
+    notify: tuple[Notified, ...] = ()
+    expires: Seconds | None = None
+    quorum: Count = 1
+    four_eyes: bool = False
+    redact: tuple[Text, ...] = ()
+    reason: Text = ""
+
+
+class AgentSection(Section, frozen=True, kw_only=True):
+    """`[agents.NAME]`."""
+
+    model: Text = "main"
+    failover: tuple[Text, ...] = ()
+    system_prompt: str = ""
+    tools: tuple[ToolsReference, ...] = ()
+    skills: tuple[Text, ...] = ()
+    subagents: tuple[Text, ...] = ()
+    busy: Busy = "queue"
+    while_pending: Literal["queue"] = "queue"
+    on_denial: Literal["stop", "continue"] = "stop"
+    on_unknown: Literal["ask", "report"] = "ask"
+    max_steps: Count = 25
+    max_tokens: Count | None = None
+    deadline: Seconds | None = None
+    stall_after: Annotated[int, msgspec.Meta(ge=2)] = 3
+    loop_limit: Count = 4
+    context_window: Count = 200_000
+    max_output_tokens: Count | None = None
+    default_decision: Verdict = "ask"
+    rules: tuple[RuleSection, ...] = ()
+
+
+class RouteSection(Section, frozen=True, kw_only=True):
+    """`[[routes]]`."""
+
+    match: Text
+    agent: Text
+    tenant: Text = ""
+
+
+class WebhookSection(Section, frozen=True, kw_only=True):
+    """`[webhooks.NAME]`."""
+
+    url: Url
+    secret: Secret
+    events: tuple[EventName, ...] = ("approval:pending", "question:pending", "done")
+
+
+class McpSection(Section, frozen=True, kw_only=True):
+    """`[mcp.NAME]`: a server that is started (`command`) or reached (`url`)."""
+
+    command: tuple[Text, ...] = ()
+    url: Url | None = None
+    required: bool = False
+
+
+class ScheduleSection(Section, frozen=True, kw_only=True):
+    """`[schedules.NAME]`: an instruction at a time of day or at an interval."""
+
+    agent: Text
+    thread: Notified
+    instruction: Text
+    at: ClockTime | None = None
+    every: Seconds | None = None
+
+
+class SlackSection(Section, frozen=True, kw_only=True):
+    """`[channels.slack]`."""
+
+    bot_token: Secret
+    app_token: Secret | None = None
+    signing_secret: Secret | None = None
+    api_base: Url = "https://slack.com/api/"
+    users: tuple[SlackUser, ...] = ()
+    approvers: tuple[SlackPerson, ...] = ()
+
+
+class DiscordSection(Section, frozen=True, kw_only=True):
+    """`[channels.discord]`."""
+
+    token: Secret
+    api_base: Url = "https://discord.com/api/v10"
+    users: tuple[DiscordUser, ...] = ()
+    approvers: tuple[DiscordPerson, ...] = ()
+
+
+class TelegramSection(Section, frozen=True, kw_only=True):
+    """`[channels.telegram]`. Empty `users`: nobody; `("*",)`: everyone."""
+
+    token: Secret
+    api_base: Url = "https://api.telegram.org"
+    users: tuple[TelegramUser, ...] = ()
+    approvers: tuple[TelegramPerson, ...] = ()
+
+
+class WebSection(Section, frozen=True, kw_only=True):
+    """`[channels.web]`. `token` maps names to secrets; a single secret is named `default`."""
+
+    host: Text = "127.0.0.1"
+    port: Port = 8080
+    token: WebTokens = {}
+    approvers: tuple[WebPerson, ...] = ()
+
+
+class ChannelsSection(Section, frozen=True, kw_only=True):
+    """`[channels]`. A channel without a table is off."""
+
+    slack: SlackSection | None = None
+    discord: DiscordSection | None = None
+    telegram: TelegramSection | None = None
+    web: WebSection | None = None
+
+
+class MetricsSection(Section, frozen=True, kw_only=True):
+    """`[metrics]`: its presence switches /metrics on."""
+
+
+class Document(Section, frozen=True, kw_only=True):
+    """The whole file."""
+
+    gateway: GatewaySection = GatewaySection()
+    models: dict[str, ModelSection] = {}
+    agents: dict[str, AgentSection] = {}
+    routes: tuple[RouteSection, ...] = ()
+    webhooks: dict[str, WebhookSection] = {}
+    mcp: dict[str, McpSection] = {}
+    schedules: dict[str, ScheduleSection] = {}
+    channels: ChannelsSection = ChannelsSection()
+    metrics: MetricsSection | None = None

@@ -1,0 +1,212 @@
+"""What the command line does with a store and agents but without channels: runs, decisions, lists."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from channels.base import Actor as ChannelActor
+from channels.base import InboundPress
+from channels.base import ThreadKey as ChannelKey
+from channels.terminal.adapter import Terminal
+from gateway.app import Parts
+from gateway.approvals import Pending, Resolution
+from gateway.bridge import Bad, Toggle, card, read_press
+from gateway.events import (
+    AssistantDelta,
+    AssistantText,
+    Event,
+    ToolFinished,
+    ToolStarted,
+    TurnDone,
+    TurnError,
+)
+from gateway.messages import Actor, ThreadKey, new_id, user
+from gateway.options import Approver
+from gateway.resolutions import Click, ClickResult, Resolutions
+from gateway.store.base import Store
+from gateway.store.rows import Delivery, Incoming, PendingRecord
+from gateway.turns import TurnPorts, Turns
+
+ME = Actor("cli", "", "local")
+WORKSPACE = "local"
+OnEvent = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """A store and a runner of turns, without channels and duties."""
+
+    parts: Parts
+    store: Store
+    turns: Turns
+    resolutions: Resolutions
+
+
+@asynccontextmanager
+async def bench(parts: Parts, on_event: OnEvent, approver: Approver | None = None) -> AsyncIterator[Bench]:
+    """Open the store and be able to run turns. What the outbox gets is left to the gateway."""
+    store = parts.store
+    await store.open()
+    left: set[asyncio.Task[None]] = set()
+
+    async def put_back(rows: Sequence[Delivery]) -> None:
+        for row in rows:
+            await store.retry_later(row.id, parts.clock.now(), "")
+
+    def hand_over(rows: Sequence[Delivery]) -> None:
+        task = asyncio.get_running_loop().create_task(put_back(rows))
+        left.add(task)
+        task.add_done_callback(left.discard)
+
+    turns = Turns(
+        store,
+        parts.agents,
+        parts.model_of,
+        parts.clock,
+        parts.letters,
+        ports=TurnPorts(on_event=lambda claim, event: on_event(event), on_deliveries=hand_over),
+        environment=parts.environment,
+        approver=approver,
+    )
+    resolutions = Resolutions(
+        store, parts.agents, parts.clock, parts.operators, lambda session_id: None, lambda session_id: None
+    )
+    try:
+        yield Bench(parts=parts, store=store, turns=turns, resolutions=resolutions)
+    finally:
+        await turns.drain(0.0)
+        while left:
+            await asyncio.wait(left)
+        await store.close()
+
+
+async def ask(at: Bench, agent: str, text: str, conversation: str | None = None) -> str:
+    """One message, one turn; the session's id. The turn's events say how it went."""
+    key = ThreadKey("cli", WORKSPACE, conversation or new_id("c"), "")
+    incoming = Incoming(
+        key=key,
+        message_id=new_id("m"),
+        actor=ME,
+        message=user(text),
+        agent=agent,
+        received_at=at.parts.clock.now(),
+    )
+    accepted = await at.turns.accept(incoming)
+    await at.turns.settled(accepted.session_id)
+    return accepted.session_id
+
+
+async def resolve(at: Bench, pending_id: str, resolution: Resolution) -> ClickResult:
+    """Decide as the person at this machine, and run what follows unless another process does."""
+    click = Click(pending_id=pending_id, resolution=resolution, actor=ME, via="command line")
+    result = await at.resolutions.decide(click)
+    if result.record is not None and result.outcome in ("resumed", "recorded"):
+        await go_on(at, result.record.session_id)
+    return result
+
+
+async def go_on(at: Bench, session_id: str) -> None:
+    """Run whatever the session has to do now, if nobody else does."""
+    at.turns.wake(session_id)
+    await at.turns.settled(session_id)
+
+
+class Watcher:
+    """Prints a turn as it goes. `done` is its last event."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal, self._streamed = terminal, False
+        self.done: TurnDone | None = None
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case AssistantDelta(text=text):
+                self._streamed = True
+                self._terminal.piece(text)
+            case AssistantText(text=text):
+                if self._streamed:
+                    self._terminal.piece("\n")
+                else:
+                    self._terminal.answer(text)
+                self._streamed = False
+            case ToolStarted(tool=tool):
+                self._terminal.notice(f"running {tool} ...")
+            case ToolFinished(tool=tool, content=content, is_error=True):
+                self._terminal.notice(f"{tool or 'a call'}: {content}")
+            case TurnError(message=message):
+                self._terminal.notice(f"error: {message}")
+            case TurnDone():
+                self.done = event
+
+
+class TerminalApprover:
+    """Asks the person at the terminal, live. See gateway.options.Approver."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    async def decide(self, pending: Pending) -> Resolution | None:
+        """What the person says; None to leave it open."""
+        record = _as_record(pending)
+        while True:
+            pressed = await self._terminal.decide(card(record))
+            if pressed is None:
+                return None
+            press = InboundPress(
+                thread=ChannelKey("cli", WORKSPACE, "", ""),
+                action_id="terminal",
+                actor=ChannelActor(*ME),
+                data=pressed.data,
+                message_ref=None,
+                sent_at=0.0,
+                values=pressed.values,
+            )
+            meaning = read_press(press, record)
+            match meaning:
+                case Bad(text=text):
+                    self._terminal.notice(text)
+                case Toggle(value=value):
+                    record = _toggled(record, value)
+                case _:
+                    return meaning
+
+
+def _as_record(pending: Pending, votes: tuple[str, ...] = ()) -> PendingRecord:
+    return PendingRecord(
+        pending=pending,
+        session_id="",
+        turn_id="",
+        agent="",
+        key=ThreadKey("cli", WORKSPACE, "", ""),
+        requester=ME,
+        state="open",
+        current=True,
+        attempt=0,
+        requested_at=0.0,
+        votes=votes,
+    )
+
+
+def _toggled(record: PendingRecord, value: str) -> PendingRecord:
+    votes = tuple(v for v in record.votes if v != value)
+    return _as_record(record.pending, votes if value in record.votes else (*votes, value))
+
+
+async def chat(at: Bench, agent: str, terminal: Terminal) -> None:
+    """A conversation until the end of input or `/quit`; `/new` starts afresh."""
+    conversation = new_id("c")
+    while True:
+        try:
+            text = (await terminal.ask("you> ")).strip()
+        except EOFError:
+            return
+        if text in ("/quit", "/exit"):
+            return
+        if text == "/new":
+            conversation = new_id("c")
+            terminal.notice("A fresh conversation begins here.")
+        elif text:
+            await ask(at, agent, text, conversation)

@@ -1,0 +1,152 @@
+"""Answers commands, and says what the gateway itself has to say in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from gateway import notices
+from gateway.agent import Agent
+from gateway.approvals import Approve, Deny, Resolution
+from gateway.clock import Clock
+from gateway.commands import Command, help_text
+from gateway.messages import ThreadKey
+from gateway.resolutions import Click, Resolutions
+from gateway.store.base import Store
+from gateway.store.rows import Delivery, Outgoing, PendingRecord, Press
+from gateway.turns import Turns
+
+
+class Desk:
+    """One method per command; `on_deliveries` sends what was said at once."""
+
+    def __init__(
+        self,
+        store: Store,
+        turns: Turns,
+        resolutions: Resolutions,
+        agents: Mapping[str, Agent],
+        agent_of: Callable[[ThreadKey], str],
+        clock: Clock,
+        on_deliveries: Callable[[Sequence[Delivery]], None],
+    ) -> None:
+        self._store, self._turns, self._resolutions = store, turns, resolutions
+        self._agents, self._agent_of, self._clock = agents, agent_of, clock
+        self._on_deliveries = on_deliveries
+        self._answers: dict[str, Callable[[Command, Press], Awaitable[str]]] = {
+            "new": self._new,
+            "stop": self._stop,
+            "status": self._status,
+            "pending": self._pending,
+            "approve": self._approve,
+            "deny": self._deny,
+            "model": self._model,
+            "agent": self._agent,
+            "help": self._help,
+        }
+
+    async def say(self, key: ThreadKey, text: str, session_id: str = "") -> None:
+        """A notice in a thread, through the outbox."""
+        notice = Outgoing(key=key, kind="notice", payload={"text": text}, session_id=session_id)
+        self._on_deliveries(await self._store.enqueue([notice], self._clock.now()))
+
+    async def carry_out(self, command: Command, press: Press) -> None:
+        """Do what a command says and answer in its thread."""
+        text = await self._answers[command.name](command, press)
+        current = await self._store.session_of(press.key)
+        await self.say(press.key, text, current.id if current is not None else "")
+
+    async def _new(self, command: Command, press: Press) -> str:
+        return await self._fresh(press, self._agent_of(press.key))
+
+    async def _fresh(self, press: Press, agent: str) -> str:
+        by = notices.person(press.actor, press.body.get("author", ""))
+        done = await self._store.fresh_session(press.key, agent, "", by, press.actor, self._clock.now())
+        if done.session_id:
+            self._turns.cancel(done.session_id, f"/new by {by}")
+            self._turns.wake(done.session_id)
+        self._turns.wake(done.new_session_id)
+        closed = f" {len(done.closed)} open request(s) were closed." if done.closed else ""
+        return f"A fresh conversation begins here.{closed}"
+
+    async def _stop(self, command: Command, press: Press) -> str:
+        by = notices.person(press.actor, press.body.get("author", ""))
+        done = await self._store.stop(press.key, "", by, press.actor, self._clock.now())
+        if not done.session_id or not (done.running or done.closed):
+            return "There is nothing to stop."
+        self._turns.cancel(done.session_id, f"/stop by {by}")
+        self._turns.wake(done.session_id)
+        parts = ["Stopped."]
+        if done.closed:
+            parts.append(f"{len(done.closed)} open request(s) were closed.")
+        if done.queued:
+            parts.append(f"{done.queued} waiting message(s) come next.")
+        return " ".join(parts)
+
+    async def _status(self, command: Command, press: Press) -> str:
+        view = await self._store.session_of(press.key)
+        if view is None:
+            return f"Nothing has been said here yet. The agent is {self._agent_of(press.key)}."
+        words = {"idle": "waiting for you", "running": "at work", "ready": "about to go on"}
+        state = words.get(view.status, "waiting for somebody's decision")
+        queued = f" {view.queued} message(s) wait." if view.queued else ""
+        return f"Agent {view.agent}: {state}.{queued} {view.log_length} messages so far."
+
+    async def _pending(self, command: Command, press: Press) -> str:
+        records = await self._store.pendings(key=press.key)
+        return _listing(records) if records else "Nothing waits for a decision here."
+
+    async def _approve(self, command: Command, press: Press) -> str:
+        return await self._by_code(command, press, Approve())
+
+    async def _deny(self, command: Command, press: Press) -> str:
+        return await self._by_code(command, press, Deny(feedback=command.rest))
+
+    async def _by_code(self, command: Command, press: Press, resolution: Resolution) -> str:
+        """The code says which; without one, only a single open request can be meant."""
+        code = command.words[0].casefold() if command.words else ""
+        if code:
+            records = [r for r in await self._store.pendings(code=code, open_only=False)]
+        else:
+            records = await self._store.pendings(key=press.key)
+        if not records:
+            return f"There is no request {code!r}." if code else "Nothing waits for a decision here."
+        if len(records) > 1:
+            example = f"`/{command.name} {records[0].pending.code}`"
+            return f"More than one request is open. Say which, like {example}:\n\n{_listing(records)}"
+        click = Click(
+            pending_id=records[0].id,
+            resolution=resolution,
+            actor=press.actor,
+            name=press.body.get("author", ""),
+            via=f"/{command.name}",
+        )
+        return (await self._resolutions.decide(click)).text
+
+    async def _model(self, command: Command, press: Press) -> str:
+        agent = self._agents.get(self._agent_of(press.key))
+        return f"The model here is {agent.model}." if agent is not None else "No model is configured here."
+
+    async def _agent(self, command: Command, press: Press) -> str:
+        if not command.words:
+            view = await self._store.session_of(press.key)
+            current = view.agent if view is not None else self._agent_of(press.key)
+            return f"The agent here is {current}. There are: {', '.join(sorted(self._agents))}."
+        name = command.words[0]
+        if name not in self._agents:
+            return f"There is no agent {name!r}. There are: {', '.join(sorted(self._agents))}."
+        return f"{await self._fresh(press, name)} The agent is {name}."
+
+    async def _help(self, command: Command, press: Press) -> str:
+        return help_text()
+
+
+def _listing(records: Sequence[PendingRecord]) -> str:
+    lines = []
+    for record in records:
+        pending = record.pending
+        what = pending.question.text if pending.question is not None else pending.tool
+        since = notices.when(record.requested_at)
+        lines.append(
+            f"- `{pending.code}` {what} (since {since}; who may decide: {notices.deciders_text(record)})"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,170 @@
+"""The stored form of a turn's events: one line each, texts by reference. Pure.
+
+Everything but deltas is kept, so that a reader can go on after a restart without a gap. What a
+line would repeat is looked up when it is read: texts in the log, results in the tool journal, ids
+in the turn's row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gateway.events import (
+    AssistantDelta,
+    AssistantText,
+    Event,
+    LoopDone,
+    SessionStarted,
+    ToolFinished,
+    TurnDone,
+    encode_event,
+)
+from gateway.messages import Message
+from gateway.outcome import Outcome, exit_code
+from gateway.store.rows import TurnView
+
+
+class EventLines:
+    """Collects the packed lines of one turn until the next write takes them along."""
+
+    __slots__ = ("_lines",)
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def add(self, event: Event, log_length: int) -> None:
+        """Pack one event; `log_length` entries are in the log at this moment."""
+        line = pack(event, log_length)
+        if line:
+            self._lines.append(line)
+
+    def take(self) -> str:
+        """The lines since the last call, ready to be appended to the turn's."""
+        if not self._lines:
+            return ""
+        text = "\n".join(self._lines) + "\n"
+        self._lines.clear()
+        return text
+
+
+def pack(event: Event, log_length: int) -> str:
+    """One line, empty for a delta. The text of a reply is the next entry of the log; the answer
+    of a finished loop is the last one."""
+    match event:
+        case AssistantDelta():
+            return ""
+        case SessionStarted():
+            return '"session"'
+        case TurnDone():
+            return '"done"'
+        case AssistantText():
+            return f'["text",{log_length}]'
+        case LoopDone():
+            return f'["answer",{log_length - 1},{event.steps},{event.tokens}]'
+        case ToolFinished():
+            packed = ["result", event.call_id, event.tool, event.is_error, event.seconds]
+            return json.dumps(packed, separators=(",", ":"))
+        case _:
+            return encode_event(event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """Where references lead: the log from `first_seq` on, and results by call id."""
+
+    turn: TurnView
+    log: Sequence[Message]
+    first_seq: int
+    results: Mapping[str, str]
+
+    def text(self, seq: int) -> str:
+        """The text of one entry of the log."""
+        index = seq - self.first_seq
+        return self.log[index].text if 0 <= index < len(self.log) else ""
+
+    def pending_ids(self) -> list[str]:
+        """What the turn waits for, as its loop said."""
+        for line in reversed(self.turn.events.splitlines()):
+            if line.startswith('{"type":"loop:pending_'):
+                return [str(pending_id) for pending_id in json.loads(line)["pending"]]
+        return []
+
+    def error(self) -> str:
+        """The name of the error that ended the turn, empty for none."""
+        for line in self.turn.events.splitlines():
+            if line.startswith('{"type":"error"'):
+                return str(json.loads(line)["error"])
+        return ""
+
+    def answer(self) -> str:
+        """The text of the finished loop, where there is one."""
+        for line in self.turn.events.splitlines():
+            if line.startswith('["answer",'):
+                return self.text(json.loads(line)[1])
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireEvent:
+    """One event for a reader: `id` is `<turn number>.<index>`, `data` its JSON."""
+
+    id: str
+    type: str
+    data: str
+
+
+def unpack(stored: Stored, skip: int = 0) -> list[WireEvent]:
+    """The events of one turn, from index `skip` on."""
+    lines = stored.turn.events.splitlines()
+    events = []
+    for index in range(skip, len(lines)):
+        type_, data = _unpack_line(lines[index], stored)
+        events.append(WireEvent(id=f"{stored.turn.number}.{index}", type=type_, data=data))
+    return events
+
+
+def _unpack_line(line: str, stored: Stored) -> tuple[str, str]:
+    value = json.loads(line)
+    if isinstance(value, dict):
+        return str(value["type"]), line
+    event = _from_reference(value, stored)
+    return event.type, encode_event(event)
+
+
+def _from_reference(value: object, stored: Stored) -> Event:
+    turn = stored.turn
+    match value:
+        case "session":
+            return SessionStarted(session_id=turn.session_id, turn_id=turn.id, agent=turn.agent)
+        case "done":
+            outcome = Outcome(turn.outcome)
+            return TurnDone(
+                session_id=turn.session_id,
+                turn_id=turn.id,
+                outcome=outcome.value,
+                status=outcome.status,
+                text=turn.text or stored.answer(),
+                pending=stored.pending_ids(),
+                exit_code=exit_code(outcome, stored.error()),
+            )
+        case ["text", int(seq)]:
+            return AssistantText(text=stored.text(seq))
+        case ["answer", int(seq), int(steps), int(tokens)]:
+            return LoopDone(text=stored.text(seq), steps=steps, tokens=tokens)
+        case ["result", str(call_id), str(tool), bool(is_error), int() | float() as seconds]:
+            content = stored.results.get(call_id, "")
+            return ToolFinished(
+                call_id=call_id, tool=tool, content=content, is_error=is_error, seconds=float(seconds)
+            )
+        case _:
+            raise ValueError(f"not a stored event: {value!r}")
+
+
+def parse_event_id(text: str | None) -> tuple[int, int] | None:
+    """(turn number, index) of an event id; None for nothing or nonsense."""
+    number, dot, index = (text or "").partition(".")
+    if not dot or not number.isdecimal() or not index.isdecimal():
+        return None
+    return int(number), int(index)

@@ -1,0 +1,215 @@
+"""What comes in, in order: may this person talk, is it a command, an answer, or a message.
+
+Everything is stored before a handler returns, and nothing here waits for a turn. Commands and
+presses are kept in the inbox until they are carried out, so that a crash between the two loses
+none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gateway import faults, notices
+from gateway.approvals import Answer, read_typed_answer
+from gateway.bridge import Said
+from gateway.clock import Clock
+from gateway.commands import Command, read_command
+from gateway.desk import Desk
+from gateway.log import redact
+from gateway.messages import Actor, Json, ThreadKey, user
+from gateway.resolutions import Click, ClickResult, Resolutions
+from gateway.store.base import Store
+from gateway.store.rows import Accepted, Incoming, Press
+from gateway.turns import Turns
+
+_log = logging.getLogger(__name__)
+
+
+class Presses(Protocol):
+    """Carries out a stored press of a card's button and answers the person."""
+
+    async def carry_out(self, press: Press) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """Who answers in a thread."""
+
+    agent: str
+    tenant: str = ""
+
+
+class Rules(Protocol):
+    """What the configuration says about people and threads."""
+
+    def may_talk(self, actor: Actor) -> bool: ...
+
+    def route(self, key: ThreadKey) -> Route: ...
+
+
+class Intake:
+    """The way in. `desk` answers commands, `presses` carries out buttons."""
+
+    def __init__(
+        self,
+        store: Store,
+        turns: Turns,
+        resolutions: Resolutions,
+        desk: Desk,
+        presses: Presses,
+        rules: Rules,
+        clock: Clock,
+    ) -> None:
+        self._store, self._turns, self._resolutions = store, turns, resolutions
+        self._desk, self._presses, self._rules, self._clock = desk, presses, rules, clock
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._told: set[Actor] = set()
+
+    # ---- messages
+
+    async def message(self, said: Said) -> Accepted | None:
+        """One message; None when it is none for an agent. Raises StoreError: not stored."""
+        if not said.addressed or said.from_bot:
+            return None
+        if not self._rules.may_talk(said.actor):
+            await self._turn_away(said)
+            return None
+        if await self.command(said):
+            return None
+        return await self.accept(said)
+
+    async def command(self, said: Said) -> bool:
+        """Store a command and carry it out; False when the message is none. Raises StoreError."""
+        command = None if said.edited else read_command(said.text)
+        if command is None:
+            return False
+        await self._store_and(self._command_press(said, command))
+        return True
+
+    async def accept(self, said: Said, *, session_id: str = "", agent: str = "") -> Accepted:
+        """Store a message for an agent and begin its turn, or see what it means for what waits."""
+        route = self._rules.route(said.key)
+        accepted = await self._turns.accept(
+            Incoming(
+                key=said.key,
+                message_id=said.message_id,
+                actor=said.actor,
+                message=user(said.text, author=said.author),
+                agent=agent or route.agent,
+                tenant=route.tenant,
+                session_id=session_id,
+                edited=said.edited,
+                received_at=self._clock.now(),
+            )
+        )
+        if accepted.outcome == "queued" and accepted.waiting_for and accepted.ahead == 0:
+            self._later(self._while_pending(said, accepted))
+        return accepted
+
+    async def _while_pending(self, said: Said, accepted: Accepted) -> None:
+        """The first message behind something that waits: an answer to a question, the end of a
+        question that takes no such answer, or a message that waits and whose author is told."""
+        records = await self._store.pendings(session_id=accepted.session_id)
+        if len(records) == 1 and (question := records[0].pending.question) is not None:
+            typed = read_typed_answer(question, said.text)
+            # What became of a cut-off call is never settled by a stray message.
+            wanted = typed.values is not None or not question.about
+            if wanted and self._resolutions.may_decide(said.actor, frozenset(), records[0]):
+                result = await self._take_answer(said, records[0].id, typed.values)
+                if result is not None:
+                    return
+        await self._desk.say(
+            said.key, notices.queued_text(accepted.ahead, len(accepted.waiting_for)), accepted.session_id
+        )
+
+    async def _take_answer(
+        self, said: Said, pending_id: str, values: tuple[str, ...] | None
+    ) -> ClickResult | None:
+        """The typed answer, or None when the question did not take it."""
+        if values is None:
+            await self._resolutions.withdraw(pending_id, said.actor, said.author)
+            return ClickResult(outcome="superseded", text="")
+        click = Click(
+            pending_id=pending_id,
+            resolution=Answer(values=values),
+            actor=said.actor,
+            name=said.author,
+            via=f"message {said.message_id}",
+            consumes=(said.key, said.message_id),
+        )
+        result = await self._resolutions.decide(click)
+        if result.outcome not in ("resumed", "recorded"):
+            return None
+        await self._desk.say(said.key, f"Taken as your answer: {', '.join(values)}")
+        return result
+
+    async def _turn_away(self, said: Said) -> None:
+        """Somebody who is on no list: said once in private, never in a group."""
+        if said.actor in self._told:
+            return
+        self._told.add(said.actor)
+        _log.info("turned away %s: not in the channel's users", said.actor)
+        if said.private:
+            text = f"I do not know you. Ask the person who runs me to add the id {said.actor.user}."
+            await self._desk.say(said.key, text)
+
+    # ---- presses and commands
+
+    async def press(self, press: Press) -> None:
+        """Store a press; carry it out right after. Raises StoreError: not stored."""
+        faults.reach("press.before")
+        await self._store_and(press)
+        faults.reach("press.after")
+
+    async def _store_and(self, press: Press) -> None:
+        if await self._store.accept_press(press):
+            self._later(self._carry_out(press))
+
+    async def replay(self) -> int:
+        """Carry out what a dead process has stored only; the number of presses."""
+        left = await self._store.presses_left()
+        for press in left:
+            self._later(self._carry_out(press))
+        return len(left)
+
+    async def _carry_out(self, press: Press) -> None:
+        if "command" in press.body:
+            await self._desk.carry_out(_stored_command(press), press)
+        else:
+            await self._presses.carry_out(press)
+        await self._store.press_done(press.key, press.action_id)
+
+    def _command_press(self, said: Said, command: Command) -> Press:
+        body: Json = {"command": [command.name, *command.words], "author": said.author}
+        return Press(
+            key=said.key,
+            action_id=said.message_id,
+            actor=said.actor,
+            body=body,
+            received_at=self._clock.now(),
+        )
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(_report)
+
+    async def idle(self) -> None:
+        """Wait until everything stored is carried out."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+
+def _stored_command(press: Press) -> Command:
+    name, *words = press.body["command"]
+    return Command(name=name, words=tuple(words))
+
+
+def _report(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.error("a press or command was not carried out and will be tried again: %s", redact(repr(error)))

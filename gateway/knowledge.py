@@ -1,0 +1,36 @@
+"""What is known of a step that goes on: tool journal and decisions, put together. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gateway.approvals import KnownCall, TurnCheckpoint, settle
+from gateway.store.rows import CallRecord, PendingRecord
+
+
+def known_calls(calls: Sequence[CallRecord], decisions: Sequence[PendingRecord]) -> dict[str, KnownCall]:
+    """By call id. A result on record wins; then what people said about this attempt; then how
+    far the call had come."""
+    known: dict[str, KnownCall] = {}
+    for call in calls:
+        asked = [d for d in decisions if d.pending.call_id == call.call_id and d.attempt == call.attempt]
+        known[call.call_id] = _known(call, asked[-1] if asked else None)
+    return known
+
+
+def _known(call: CallRecord, asked: PendingRecord | None) -> KnownCall:
+    if call.result is not None:
+        return KnownCall(state="done", result=call.result)
+    if asked is not None:
+        if asked.decision is None:
+            return KnownCall(state="waiting", pending=asked.pending)
+        return settle(asked.pending, asked.decision, asked.decided_by)
+    if call.state == "started":
+        return KnownCall(state="started", args=call.args, args_hash=call.args_hash)
+    return KnownCall(state="allowed", args=call.args, args_hash=call.args_hash)
+
+
+def new_pendings(checkpoint: TurnCheckpoint, decisions: Sequence[PendingRecord]) -> list[str]:
+    """Ids of the checkpoint's pendings that nobody was asked about yet."""
+    asked = {record.id for record in decisions}
+    return [pending_id for pending_id in checkpoint.outstanding if pending_id not in asked]

@@ -1,0 +1,64 @@
+"""Which messages the end of a turn sends, and where to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from gateway.approvals import Pending
+from gateway.messages import ThreadKey
+from gateway.notices import NO_ANSWER, stop_text
+from gateway.options import RunResult
+from gateway.outcome import Outcome
+from gateway.store.rows import Claim, Outgoing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letters:
+    """posts: whether a thread is written to through the outbox (a web page reads the rows
+    itself). places: the thread that a `notify` entry names, None when no channel knows it.
+    approvers: who may decide in a thread when the rule does not say."""
+
+    posts: Callable[[ThreadKey], bool]
+    places: Callable[[str], ThreadKey | None] = lambda entry: None
+    approvers: Callable[[ThreadKey], tuple[str, ...]] = lambda key: ()
+
+    def addressed(self, claim: Claim, pending: Pending) -> Pending:
+        """The pending with the people of its thread, where its rule names none."""
+        people = self.approvers(claim.key) if not pending.approvers and pending.kind == "approval" else ()
+        return msgspec.structs.replace(pending, approvers=people) if people else pending
+
+    def at_the_end(self, claim: Claim, result: RunResult, log_length: int) -> tuple[Outgoing, ...]:
+        """The answer, or why there is none."""
+        if not self.posts(claim.key):
+            return ()
+        session = claim.lease.session_id
+        if result.outcome is Outcome.COMPLETED and result.text.strip():
+            payload = {"seq": log_length - 1, "reply_to": claim.message_id}
+            return (Outgoing(key=claim.key, kind="answer", payload=payload, session_id=session),)
+        text = result.text or stop_text(result.outcome, result.detail) or NO_ANSWER
+        notice = {"text": text, "reply_to": claim.message_id}
+        return (Outgoing(key=claim.key, kind="notice", payload=notice, session_id=session),)
+
+    def at_a_stop(
+        self, claim: Claim, result: RunResult, new: Sequence[Pending], log_length: int
+    ) -> tuple[Outgoing, ...]:
+        """The words that came with the calls, and one card per new pending, in every place that
+        its rule names as well."""
+        session = claim.lease.session_id
+        out: list[Outgoing] = []
+        last = result.messages[-1] if result.messages else None
+        if last is not None and last.role == "assistant" and last.text and self.posts(claim.key):
+            out.append(
+                Outgoing(key=claim.key, kind="answer", payload={"seq": log_length - 1}, session_id=session)
+            )
+        for pending in new:
+            places = [claim.key, *filter(None, map(self.places, pending.notify))]
+            out += [
+                Outgoing(key=key, kind="card", payload={}, session_id=session, pending_id=pending.pending_id)
+                for key in dict.fromkeys(places)
+                if self.posts(key)
+            ]
+        return tuple(out)

@@ -1,0 +1,34 @@
+"""Tool names as vendors take them: `[a-zA-Z0-9_-]`, at most 64. Pure.
+
+A tool server may call its tools `search/documents.by_meaning`, at any length. A name that vendors do
+not take is rewritten and ends in a hash of the original. So the rewritten name depends on nothing
+but the name itself: it survives restarts, other servers and another order, and the provider's
+prompt cache with it. A legal name that happens to end like a rewritten one is rewritten too; no
+rewritten name can then equal an untouched one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+WIRE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_REWRITTEN = re.compile(r".*_x[0-9a-f]{8}")
+_SUFFIX = 10
+
+
+@lru_cache(maxsize=4096)
+def wire_name(name: str) -> str:
+    """The name on the wire; the name itself wherever that is possible."""
+    if WIRE_NAME.fullmatch(name) and not _REWRITTEN.fullmatch(name):
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    legible = re.sub(r"[^a-zA-Z0-9_-]+", "_", name)[: 64 - _SUFFIX]
+    return f"{legible}_x{digest}"
+
+
+def original_names(names: Iterable[str]) -> dict[str, str]:
+    """Wire name -> original, for the calls that come back."""
+    return {wire_name(name): name for name in names}

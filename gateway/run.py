@@ -1,0 +1,393 @@
+"""One run of the loop: the moving parts that `_run_loop` would otherwise carry in a dozen names.
+
+Each method is one phase of a step (guard, reason, bucket, act, observe) or one way to end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from gateway.agent import Agent
+from gateway.approvals import SKIPPED, STOPPED, KnownCall, Pending, Resolution, TurnCheckpoint, settle
+from gateway.bucket import Buckets, Circumstances, refuse_all, sort_calls
+from gateway.budget import Budget, Meter
+from gateway.cancel import Stopped
+from gateway.errors import IntelligenceUnavailable, ModelError, ModelRejected
+from gateway.events import (
+    AssistantDelta,
+    AssistantText,
+    BudgetCheck,
+    Compacted,
+    LoopDenied,
+    LoopDone,
+    LoopMaxTurns,
+    LoopPendingApproval,
+    LoopPendingQuestion,
+    LoopStopped,
+    ToolFinished,
+)
+from gateway.history import unique_ids
+from gateway.journal import Journal
+from gateway.messages import Message, Text, Thinking, ToolResult, ToolUse, tool_results
+from gateway.options import Approver, LoopInput, RunResult
+from gateway.outcome import Outcome
+from gateway.patterns import in_circles
+from gateway.providers.base import ModelRequest, ModelResponse, ToolSpec, Usage
+from gateway.squeeze import squeeze
+from gateway.tools.base import Tool
+from gateway.tools.lanes import LaneContext, run_lanes
+from gateway.tools.system import ASK_USER, read_result_tool
+
+COMPACT_AT = 0.8  # share of the context window at which old history is cut
+MAX_COMPACTIONS = 2  # attempts in one turn
+MAX_CUTS = 2  # retries after a reply was cut at the output limit
+TIME_IS_UP = "the time for this turn is used up"
+TOO_LONG = "the conversation is too long for the model and could not be cut further; /new begins a fresh one"
+CUT_RESULT = "not run: the reply was cut at the output limit. Write a shorter call, or several."
+
+
+class Run:
+    """The moving parts of one run: what `_run_loop` would otherwise carry in a dozen names."""
+
+    def __init__(self, given: LoopInput, before: int) -> None:
+        self.agent, self.model, self.options = given.agent, given.model, given.options
+        self.transcript, self._before = given.transcript, before
+        self.emit, self._clock = given.options.on_event, given.options.clock
+        budget = Budget(
+            max_steps=self.agent.max_steps, max_tokens=self.agent.max_tokens, deadline=self.agent.deadline
+        )
+        self.meter = Meter(budget, self.options.spent, self._clock.monotonic())
+        self.usage = Usage()
+        self.tools = _toolset(self.agent, self.options.journal)
+        self._specs = tuple(
+            ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema)
+            for t in self.tools.values()
+        )
+        self.closing: tuple[Outcome, str] | None = None
+        self._cut = False
+
+    @property
+    def cancelled(self) -> bool:
+        return self.options.cancel.cancelled
+
+    # ---- guards
+
+    def guard(self) -> tuple[Outcome, str] | None:
+        """The first reason not to take another step, in the promised order."""
+        if self.cancelled:
+            return Outcome.CANCELLED, self.options.cancel.reason
+        match self.meter.exhausted(self._clock.monotonic()):
+            case "deadline":
+                return Outcome.DEADLINE, TIME_IS_UP
+            case "steps":
+                return Outcome.MAX_TURNS, f"{self.meter.steps} steps are used up"
+            case "tokens":
+                return Outcome.EXHAUSTED_TOKENS, f"{self.meter.tokens} tokens are used up"
+            case None:
+                return None
+
+    # ---- reason
+
+    async def reason(self) -> Message | RunResult:
+        """One model call: the reply, or the end of the turn. Raises Stopped."""
+        self._emit_budget()
+        await self._compact_if_near_the_window()
+        response = await self._complete()
+        if response.stop != "refusal" and not _useful(response):
+            response = await self._complete()  # one quiet retry
+        self.meter.steps += 1
+        if response.stop == "refusal":
+            return self._refused(response)
+        if not _useful(response):
+            return self.stopped(Outcome.STALLED, "the model gave no answer")
+        self._cut = response.stop == "length"
+        blocks = tuple(b for b in response.content if not (isinstance(b, Text) and not b.text.strip()))
+        reply = unique_ids(
+            Message(role="assistant", content=blocks, model=response.model or self.model.id),
+            self.transcript.call_ids,
+        )
+        if reply.text:
+            self.emit(AssistantText(text=reply.text))
+        return reply
+
+    def _emit_budget(self) -> None:
+        budget, now = self.meter.budget, self._clock.monotonic()
+        self.emit(
+            BudgetCheck(
+                step=self.meter.steps + 1,
+                max_steps=budget.max_steps,
+                tokens=self.meter.tokens,
+                max_tokens=budget.max_tokens,
+                seconds=round(self.meter.seconds(now), 3),
+                deadline=budget.deadline,
+            )
+        )
+
+    async def _complete(self) -> ModelResponse:
+        """Ask the model; when the request is too long, cut and ask again."""
+        while True:
+            try:
+                return await self._ask(self.transcript.visible(), self._specs, stream=True)
+            except ModelRejected as error:
+                if not error.context_too_long:
+                    raise IntelligenceUnavailable(str(error)) from error
+                if not await self._compact("too_long"):
+                    raise IntelligenceUnavailable(TOO_LONG) from error
+            except ModelError as error:
+                raise IntelligenceUnavailable(str(error)) from error
+
+    async def _ask(
+        self, messages: Sequence[Message], specs: tuple[ToolSpec, ...], *, stream: bool
+    ) -> ModelResponse:
+        request = ModelRequest(
+            system=self.agent.system_prompt,
+            messages=messages,
+            tools=specs,
+            max_output_tokens=self.agent.max_output_tokens,
+            session_id=self.options.session_id,
+        )
+        async with self.options.cancel.within(self.meter.left(self._clock.monotonic())):
+            response = await self.model.complete(request, self._delta if stream else None)
+        self.usage += response.usage
+        self.meter.tokens += response.usage.total
+        return response
+
+    def _delta(self, text: str) -> None:
+        if text:
+            self.emit(AssistantDelta(text=text))
+
+    def _refused(self, response: ModelResponse) -> RunResult:
+        text = "".join(b.text for b in response.content if isinstance(b, Text)).strip()
+        if text:
+            self.emit(AssistantText(text=text))
+            self.transcript.append(
+                Message(role="assistant", content=(Text(text=text),), model=response.model or self.model.id)
+            )
+        return self.stopped(Outcome.REFUSED, text or "the model declined to answer", text=text)
+
+    # ---- compaction
+
+    async def _compact_if_near_the_window(self) -> None:
+        if self.transcript.tokens() > COMPACT_AT * self.agent.context_window:
+            await self._compact("window")
+
+    async def _compact(self, reason: Literal["window", "too_long"]) -> bool:
+        """Append a marker that shrinks what the model sees; False when nothing more can go."""
+        if self.meter.compactions >= MAX_COMPACTIONS:
+            return False
+        before, asked = self.transcript.tokens(), False
+
+        async def summarise(messages: Sequence[Message]) -> str | None:
+            nonlocal asked
+            asked = True
+            try:
+                response = await self._ask(messages, (), stream=False)
+            except ModelError:
+                return None
+            return "".join(b.text for b in response.content if isinstance(b, Text)) or None
+
+        target = int(0.6 * self.agent.context_window) if reason == "window" else before // 2
+        squeezed = await squeeze(self.transcript, target, summarise)
+        if squeezed is not None or asked:  # finding nothing to cut costs nothing and is no attempt
+            self.meter.compactions += 1
+        if squeezed is None:
+            return False
+        for marker in squeezed.markers:
+            await self.options.journal.marker(marker)
+            self.transcript.append(marker)
+        after = self.transcript.tokens()
+        self.emit(Compacted(reason=reason, before=before, after=after, how=squeezed.how))
+        return after < before
+
+    # ---- act
+
+    async def bucket(self, batch: Message, known: Mapping[str, KnownCall]) -> Buckets:
+        """Sort the calls, write the new ones down, ask a person who is at hand."""
+        fresh = not known
+        if fresh:
+            self.closing = self._why_stop_before_acting(batch)
+        if self.closing is not None or (fresh and self._cut):
+            reason = CUT_RESULT if self.closing is None else f"not run: {self.closing[1]}"
+            buckets = refuse_all(batch.calls, reason, self.tools)
+            await self.options.journal.assistant(batch, buckets.rows)
+            return buckets
+        at = Circumstances(
+            agent=self.agent,
+            tools=self.tools,
+            gate=self.options.gate or self.agent.gate,
+            scope=self.options.scope,
+            session_id=self.options.session_id,
+            now=self._clock.now(),
+        )
+        buckets = sort_calls(batch.calls, known, at)
+        if fresh:
+            await self.options.journal.assistant(batch, buckets.rows)
+        for decision in buckets.decisions:
+            self.emit(decision)
+        if self.options.approver is not None and buckets.waiting and self.closed_by(buckets) is None:
+            return await self._ask_at_hand(self.options.approver, batch, buckets, at)
+        return buckets
+
+    def _why_stop_before_acting(self, batch: Message) -> tuple[Outcome, str] | None:
+        if self._cut:
+            self.meter.output_cuts += 1
+            if self.meter.output_cuts > MAX_CUTS:
+                return Outcome.STALLED, "the model's reply was cut at the output limit again and again"
+            return None
+        return in_circles(self.transcript.log, self.agent.stall_after, self.agent.loop_limit)
+
+    async def _ask_at_hand(
+        self, approver: Approver, batch: Message, buckets: Buckets, at: Circumstances
+    ) -> Buckets:
+        """The same step, sorted again with what a person said about the calls that wait."""
+        decided = {p.call_id: KnownCall(state="waiting", pending=p) for p in buckets.waiting}
+        for pending in buckets.waiting:
+            resolution = await self._decision(approver, pending)
+            if self.cancelled:
+                break
+            if resolution is None:
+                continue
+            decided[pending.call_id] = settle(pending, resolution, self.options.approver_name)
+            if decided[pending.call_id].state == "denied" and self.agent.on_denial == "stop":
+                break
+        place = {call.id: number for number, call in enumerate(batch.calls)}
+        asked = sort_calls([call for call in batch.calls if call.id in decided], decided, at)
+        for decision in asked.decisions:
+            self.emit(decision)
+        return Buckets(
+            run=sorted([*buckets.run, *asked.run], key=lambda ready: place[ready.call.id]),
+            settled={**buckets.settled, **asked.settled},
+            waiting=asked.waiting,
+            news=[*buckets.news, *asked.news],
+            denied=asked.denied or buckets.denied,
+        )
+
+    async def _decision(self, approver: Approver, pending: Pending) -> Resolution | None:
+        """A person's word, None when nobody decides now. The time that it takes does not count."""
+        began = self._clock.monotonic()
+        try:
+            async with self.options.cancel.within(None):
+                return await approver.decide(pending)
+        except Stopped:
+            return None
+        finally:
+            self.meter.waited(self._clock.monotonic() - began)
+
+    def closed_by(self, buckets: Buckets) -> str | None:
+        """The denial that ends this step, and with it the turn; None when nothing does."""
+        return buckets.denied if self.agent.on_denial == "stop" else None
+
+    async def act(self, calls: Sequence[ToolUse], buckets: Buckets) -> dict[str, ToolResult]:
+        """Run what may run, whatever else is waiting; after a denial nothing more runs."""
+        for call in calls:
+            if call.id in buckets.news:
+                self._tell(call, buckets.settled[call.id])
+        if self.closed_by(buckets) is not None:
+            return {}
+        context = LaneContext(
+            session_id=self.options.session_id,
+            turn_id=self.options.turn_id,
+            journal=self.options.journal,
+            emit=self.emit,
+            cancel=self.options.cancel,
+            left=lambda: self.meter.left(self._clock.monotonic()),
+        )
+        return await run_lanes(buckets.run, context)
+
+    # ---- observe
+
+    async def observe(
+        self, calls: Sequence[ToolUse], buckets: Buckets, results: Mapping[str, ToolResult]
+    ) -> None:
+        """Exactly one result per call, in call order, in one message."""
+        missing = STOPPED if self.closed_by(buckets) is None else SKIPPED
+        have = {**buckets.settled, **results}
+        for call in calls:
+            if call.id not in have:
+                have[call.id] = ToolResult(tool_use_id=call.id, content=missing, is_error=True)
+                self._tell(call, have[call.id])
+        message = tool_results([have[call.id] for call in calls])
+        self.transcript.append(message)
+        for said in await self.options.journal.results(message):
+            self.transcript.append(said)
+
+    def _tell(self, call: ToolUse, result: ToolResult) -> None:
+        """The result of a call that did not run just now."""
+        self.emit(
+            ToolFinished(call_id=call.id, tool=call.name, content=result.content, is_error=result.is_error)
+        )
+
+    # ---- ends
+
+    def done(self, reply: Message) -> RunResult:
+        """The text is the answer."""
+        self.transcript.append(reply)
+        self.emit(LoopDone(text=reply.text, steps=self.meter.steps, tokens=self.meter.tokens))
+        detail = "the answer was cut at the output limit" if self._cut else ""
+        return self._result(Outcome.COMPLETED, text=reply.text, detail=detail)
+
+    def denied(self, reason: str) -> RunResult:
+        """A person said no."""
+        self.emit(LoopDenied(reason=reason, steps=self.meter.steps, tokens=self.meter.tokens))
+        return self._result(Outcome.DENIED, detail=reason)
+
+    def pending(self, buckets: Buckets, results: Mapping[str, ToolResult]) -> RunResult:
+        """The step is incomplete and stays out of the log; the checkpoint carries it."""
+        ids = [pending.pending_id for pending in buckets.waiting]
+        approval = any(pending.kind == "approval" for pending in buckets.waiting)
+        event = LoopPendingApproval if approval else LoopPendingQuestion
+        self.emit(event(pending=ids, steps=self.meter.steps, tokens=self.meter.tokens))
+        checkpoint = TurnCheckpoint(
+            results_so_far={**buckets.settled, **results},
+            outstanding={pending.pending_id: pending for pending in buckets.waiting},
+            spent=self.meter.spent(self._clock.monotonic()),
+        )
+        outcome = Outcome.PENDING_APPROVAL if approval else Outcome.PENDING_QUESTION
+        return self._result(outcome, pending=checkpoint)
+
+    def stopped(self, outcome: Outcome, detail: str = "", text: str = "") -> RunResult:
+        """Every other end."""
+        steps, tokens = self.meter.steps, self.meter.tokens
+        if outcome is Outcome.CANCELLED:
+            detail = detail or self.options.cancel.reason
+        elif outcome is Outcome.DEADLINE:
+            detail = detail or TIME_IS_UP
+        if outcome is Outcome.MAX_TURNS:
+            self.emit(LoopMaxTurns(steps=steps, tokens=tokens))
+        else:
+            self.emit(LoopStopped(outcome=outcome.value, detail=detail, steps=steps, tokens=tokens))
+        return self._result(outcome, detail=detail, text=text)
+
+    def _result(
+        self, outcome: Outcome, *, text: str = "", detail: str = "", pending: TurnCheckpoint | None = None
+    ) -> RunResult:
+        return RunResult(
+            outcome=outcome,
+            text=text,
+            messages=tuple(self.transcript.log[self._before :]),
+            pending=pending,
+            spent=self.meter.spent(self._clock.monotonic()),
+            usage=self.usage,
+            detail=detail,
+        )
+
+
+def _toolset(agent: Agent, journal: Journal) -> dict[str, Tool]:
+    """The built-in tools, then the agent's own, which replace those of the same name."""
+    tools = {ASK_USER.name: ASK_USER}
+    reader = read_result_tool(journal.full_result)
+    tools[reader.name] = reader
+    for tool in agent.tools:
+        tools[tool.name] = tool
+    return tools
+
+
+def _useful(response: ModelResponse) -> bool:
+    if response.stop == "malformed":
+        return False
+    return any(
+        isinstance(block, ToolUse) or (isinstance(block, Text) and block.text.strip())
+        for block in response.content
+        if not isinstance(block, Thinking)
+    )

@@ -1,0 +1,248 @@
+"""The store's contract. One method is one transaction; what it returns is what was committed.
+
+Who may claim. A session has at most one runner at a time: a row with runner, epoch and lease
+time. A claim raises the epoch; every write of a turn names runner and epoch, and finds no row
+once somebody else has claimed: LeaseLost. A lease that has run out, or whose runner's process is
+known to be dead (`reap`), may be claimed by anybody. Renewing is one statement for all sessions
+of a runner.
+
+What is atomic. Accepting a message (identity, queue, and when the session is free the claim, the
+turn and the log entry). A reply with its calls. A stop: log entries, checkpoint, pendings, card
+deliveries, timers. A resolution: the pending's new state, votes, grant, siblings, redraws of every
+card, the audit lines. The end of a turn: log entries, outcome, answer delivery.
+
+Order. Writes are carried out in the order in which they were submitted, whatever task submits
+them. `call_done` only submits: it is durable when any later awaited write of the same runner
+returns. Many writes may share one commit (group commit); each still succeeds or fails alone.
+
+Identity. (channel, workspace, conversation, kind, message id) is unique for ever; a second insert
+changes nothing and says `duplicate`.
+
+Failure. StoreUnavailable when the database cannot be written within `wait` seconds: nothing was
+stored, and a channel must not acknowledge. StoreVersionError when opening something that is not
+ours or newer. Unknown ids give None, never an error.
+
+Every implementation passes tests/contracts/store.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from gateway.journal import CallRow
+from gateway.messages import Actor, Json, Message, ThreadKey, ToolResult
+from gateway.store.rows import (
+    Accepted,
+    AuditLine,
+    CallRecord,
+    CardCopy,
+    Claim,
+    Delivery,
+    Ended,
+    Incoming,
+    Lease,
+    Notice,
+    Outgoing,
+    Park,
+    PendingRecord,
+    Press,
+    Resolved,
+    SessionView,
+    StopDone,
+    Timer,
+    TurnEnd,
+    TurnView,
+    Verdict,
+)
+
+LEASE_SECONDS = 30.0
+
+
+class Store(Protocol):
+    """See the module's docstring. Times are Unix seconds and always handed in."""
+
+    runner: str  # this process, as written in leases
+
+    async def open(self) -> None:
+        """Connect, migrate, announce this runner. Raises StoreVersionError, StoreUnavailable."""
+
+    async def close(self) -> None:
+        """Finish what was submitted, let go of everything. Safe to call twice."""
+
+    # ---- inbox
+
+    async def accept(self, incoming: Incoming, *, claim: bool = True) -> Accepted:
+        """Store a message once; with `claim` also begin its turn when the session is free.
+        An `edited` message replaces the text of one that still waits and is otherwise ignored."""
+
+    async def accept_press(self, press: Press) -> bool:
+        """Store a press once; False for one that is known already."""
+
+    async def press_done(self, key: ThreadKey, action_id: str) -> None:
+        """The press was carried out and answered."""
+
+    async def presses_left(self) -> list[Press]:
+        """Presses that a dead process left behind, oldest first."""
+
+    # ---- turns
+
+    async def claim(self, session_id: str, now: float) -> Claim | None:
+        """The next work of this session, if it has any and nobody holds it: a dead runner's turn
+        before a decision, a decision before a waiting message."""
+
+    async def claimable(self, now: float, limit: int = 100) -> list[str]:
+        """Sessions that `claim` would find work in, oldest first."""
+
+    async def renew(self, now: float) -> None:
+        """Extend every lease of this runner by LEASE_SECONDS."""
+
+    async def cancels(self) -> dict[str, str]:
+        """Sessions held by this runner that somebody wants stopped, and why."""
+
+    async def reap(self, now: float) -> list[str]:
+        """Free leases and outbox rows of runners that are known to be dead; their names."""
+
+    async def release(self, lease: Lease) -> None:
+        """Give a session back in the middle of a turn (drain): anybody may recover it at once."""
+
+    async def reply(self, lease: Lease, message: Message, calls: Sequence[CallRow], events: str) -> None:
+        """Append a reply with its calls."""
+
+    async def calls_started(self, lease: Lease, call_ids: Sequence[str], now: float, events: str) -> None:
+        """These calls begin."""
+
+    def call_done(self, lease: Lease, result: ToolResult, full: str | None, now: float) -> None:
+        """One call ended. Submits; see the module's docstring."""
+
+    async def results(self, lease: Lease, message: Message, events: str, *, steer: bool) -> list[Message]:
+        """Append a step's results, close its checkpoint; with `steer` also append what people
+        have said meanwhile, and return it."""
+
+    async def marker(self, lease: Lease, message: Message, events: str) -> None:
+        """Append a compaction marker."""
+
+    async def note_events(self, lease: Lease, events: str) -> None:
+        """Append packed events to the turn."""
+
+    async def finish(self, lease: Lease, end: TurnEnd, now: float) -> Ended:
+        """The end of a turn."""
+
+    async def park(self, lease: Lease, park: Park, now: float) -> Ended:
+        """A durable stop."""
+
+    async def full_result(self, session_id: str, call_id: str) -> str | None:
+        """The whole text of a capped tool result."""
+
+    # ---- people
+
+    async def stop(self, key: ThreadKey, session_id: str, by: str, actor: Actor, now: float) -> StopDone:
+        """Ask the running turn to stop, close what is pending. `session_id` wins over `key`."""
+
+    async def fresh_session(
+        self, key: ThreadKey, agent: str, tenant: str, by: str, actor: Actor, now: float
+    ) -> StopDone:
+        """Stop the thread's session and point the thread at a new one; what waits moves along."""
+
+    async def resolve(self, verdict: Verdict) -> Resolved:
+        """One conditional update; its row count decides, the answer follows from the row."""
+
+    async def choose(self, pending_id: str, before: Sequence[str], after: Sequence[str], at: float) -> bool:
+        """Change what is chosen so far of an open question with several answers; False when it
+        is not open any more or somebody else changed it first."""
+
+    async def pending(self, pending_id: str) -> PendingRecord | None: ...
+
+    async def pendings(
+        self,
+        *,
+        session_id: str = "",
+        key: ThreadKey | None = None,
+        code: str = "",
+        open_only: bool = True,
+        limit: int = 200,
+    ) -> list[PendingRecord]:
+        """Oldest first."""
+
+    async def card_copies(self, pending_id: str) -> list[CardCopy]: ...
+
+    async def adopt_card(self, pending_id: str, key: ThreadKey, ref: str) -> None:
+        """A copy whose reference was lost turned up: remember it, so that it is redrawn."""
+
+    async def audit(
+        self, kind: str, actor: str, body: Json, now: float, *, session_id: str = "", pending_id: str = ""
+    ) -> None:
+        """Append one line to the record."""
+
+    # ---- outbox
+
+    async def enqueue(self, outgoing: Sequence[Outgoing], now: float) -> list[Delivery]:
+        """Add rows; returns those that this runner may send at once."""
+
+    async def due_deliveries(self, now: float, limit: int = 50) -> list[Delivery]:
+        """Claim the next row of every thread that has one due."""
+
+    async def part_sent(self, delivery_id: int, ref: str, now: float) -> None:
+        """One part of a long message is out."""
+
+    async def sent(self, delivery_id: int, ref: str | None, now: float) -> list[Delivery]:
+        """The row is done (`ref`: its last message). Returns the thread's next row, claimed."""
+
+    async def retry_later(self, delivery_id: int, at: float, error: str) -> None:
+        """Not sent for certain; try again at `at`. The attempt is not counted as a repeat."""
+
+    async def give_up(self, delivery_id: int, error: str, now: float) -> list[Delivery]:
+        """Will never be sent. Returns the thread's next row, claimed."""
+
+    async def next_delivery_at(self) -> float | None:
+        """When the next waiting row is due, None when none waits."""
+
+    async def move_thread(self, old: ThreadKey, new: ThreadKey) -> None:
+        """A conversation has a new id (Telegram's group upgrade): everything follows."""
+
+    async def redraw_cards(self, now: float) -> int:
+        """Queue a redraw for every posted card whose pending is no longer open and which was not
+        redrawn since; the number queued. For start-up."""
+
+    # ---- timers
+
+    async def due_timers(self, now: float, limit: int = 100) -> list[Timer]: ...
+
+    async def timer_done(self, timer_id: int) -> None: ...
+
+    async def next_timer_at(self) -> float | None: ...
+
+    # ---- looking
+
+    async def session(self, session_id: str) -> SessionView | None: ...
+
+    async def session_of(self, key: ThreadKey) -> SessionView | None: ...
+
+    async def sessions(self, limit: int = 100) -> list[SessionView]:
+        """Most recently used first."""
+
+    async def log(self, session_id: str, start: int = 0, limit: int = -1) -> list[Message]:
+        """The session's messages from `start` on, at most `limit` (below 0: all)."""
+
+    async def notices(self, session_id: str) -> list[Notice]:
+        """What the gateway itself said in the session's thread, oldest first."""
+
+    async def queued_texts(self, session_id: str) -> list[tuple[str, str]]:
+        """(message id, text) of what waits, in order."""
+
+    async def turn_of_message(self, session_id: str, message_id: str) -> str | None:
+        """The turn that took a message, None while it waits."""
+
+    async def turn(self, turn_id: str) -> TurnView | None: ...
+
+    async def turns_after(self, session_id: str, number: int, limit: int = 50) -> list[TurnView]:
+        """Turns whose number is at least `number`, in order."""
+
+    async def calls(self, session_id: str) -> list[CallRecord]:
+        """Every call of the session, for views."""
+
+    async def audit_lines(self, limit: int = 100, before: int | None = None) -> list[AuditLine]:
+        """Newest first."""
+
+    async def verify_audit(self) -> int | None:
+        """The sequence number of the first line that does not fit its hash; None: all fit."""

@@ -1,0 +1,324 @@
+"""What goes into the store and what comes out of it: frozen values, no SQL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gateway.approvals import ClickOutcome, Pending, PendingState, Resolution, TurnCheckpoint
+from gateway.budget import Spent
+from gateway.gate import Grant
+from gateway.messages import Actor, Json, Message, ThreadKey, ToolResult
+
+SessionStatus = Literal["idle", "running", "pending", "ready", "closed"]
+CallState = Literal["allowed", "refused", "waiting", "started", "done"]
+NOTHING_SPENT = Spent()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incoming:
+    """One message of a person, on its way into the inbox. Identity: (key without thread,
+    message_id). `agent` and `tenant` hold for a thread that has no session yet; `session_id`
+    names a session directly (the HTTP API). `front`: before everything that waits already."""
+
+    key: ThreadKey
+    message_id: str
+    actor: Actor
+    message: Message
+    agent: str
+    tenant: str = ""
+    session_id: str = ""
+    edited: bool = False
+    received_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The right to write to a session: `epoch` grows with every claim, so a holder that lost the
+    lease can never write again, whatever it believes."""
+
+    session_id: str
+    turn_id: str
+    runner: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRecord:
+    """One row of the tool journal. `attempt` counts starts."""
+
+    call_id: str
+    tool: str
+    args: Json
+    args_hash: str
+    state: CallState
+    repeatable: bool
+    attempt: int
+    result: ToolResult | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Work for one session, with the lease that goes with it.
+
+    message: a new turn; its user message is stored already as the last entry of the log.
+    resume: a stopped turn goes on, because somebody decided. recover: a turn whose runner died.
+    `log_length` counts the entries of the log, the new user message included. `calls` and
+    `decisions` belong to the step that is open, if one is. `cancel`: stop it at once, and why.
+    """
+
+    kind: Literal["message", "resume", "recover"]
+    lease: Lease
+    key: ThreadKey
+    agent: str
+    tenant: str
+    requester: Actor
+    message_id: str
+    log_length: int
+    message: Message | None = None
+    spent: Spent = NOTHING_SPENT
+    calls: tuple[CallRecord, ...] = ()
+    decisions: tuple[PendingRecord, ...] = ()
+    grants: tuple[Grant, ...] = ()
+    cancel: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """What became of an incoming message. `claim` when the runner may start at once.
+    `ahead`: messages that wait before it. `waiting_for`: ids of open pendings of the session."""
+
+    outcome: Literal["duplicate", "claimed", "queued", "edited"]
+    session_id: str
+    claim: Claim | None = None
+    ahead: int = 0
+    waiting_for: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """One row for the outbox. kinds: `answer` (payload {"seq": n}: the text of that message),
+    `notice` (payload {"text": ...}), `card` (draws `pending_id`), `redraw` (brings the card
+    message `ref` of `pending_id` up to date; several coalesce)."""
+
+    key: ThreadKey
+    kind: Literal["answer", "notice", "card", "redraw"]
+    payload: Json
+    session_id: str = ""
+    pending_id: str = ""
+    ref: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One row of the outbox, claimed for sending. `attempts` counts claims, this one included;
+    `repeat`: it may have been sent before. `refs`: the parts that are known to be sent."""
+
+    id: int
+    key: ThreadKey
+    kind: Literal["answer", "notice", "card", "redraw"]
+    payload: Json
+    session_id: str
+    pending_id: str
+    ref: str
+    refs: tuple[str, ...]
+    attempts: int
+    repeat: bool
+    reply_to: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnd:
+    """How a turn ended, for its last transaction. `messages` are log entries not yet stored."""
+
+    outcome: str
+    detail: str
+    text: str
+    messages: tuple[Message, ...]
+    events: str
+    outgoing: tuple[Outgoing, ...]
+    spent: Spent
+    usage: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Park:
+    """A durable stop, for its one transaction: the checkpoint, the pendings that are new, the
+    deliveries of their cards (claimed by this runner where nothing waits before them)."""
+
+    end: TurnEnd
+    checkpoint: TurnCheckpoint
+    new_pendings: tuple[Pending, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """After a turn's last transaction: whether the session has more to do, and the outbox rows
+    that this runner already holds for sending."""
+
+    more: bool
+    deliveries: tuple[Delivery, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingRecord:
+    """One pending with its place and its fate. Times in Unix seconds. `by` is in words, `actor`
+    in ids; both empty while open. `votes`: who has agreed so far. `attempt`: of the call."""
+
+    pending: Pending
+    session_id: str
+    turn_id: str
+    agent: str
+    key: ThreadKey
+    requester: Actor
+    state: PendingState
+    current: bool
+    attempt: int
+    requested_at: float
+    decided_at: float | None = None
+    decided_by: str = ""
+    actor: str = ""
+    decision: Resolution | None = None
+    votes: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The pending's id."""
+        return self.pending.pending_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A person's (or the clock's) word about one pending, on its way into the store.
+
+    stops_batch: a denial that closes the siblings too. consumes: the waiting message (thread and
+    message id) that this word was taken from, so that it is used once. A denial's feedback becomes
+    the session's next user message.
+    """
+
+    pending_id: str
+    resolution: Resolution
+    actor: Actor
+    by: str
+    at: float
+    via: str = ""
+    stops_batch: bool = True
+    consumes: tuple[ThreadKey, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """What the conditional update did. `record` is the row after it. `still_open`: pendings of
+    the same step that still wait. `votes_missing`: people who still have to agree to this one."""
+
+    outcome: ClickOutcome
+    record: PendingRecord | None
+    still_open: int = 0
+    votes_missing: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardCopy:
+    """One posted (or to be posted) copy of a card. `unsure`: it may exist more than once, or its
+    reference is not known yet, because a sender died or has not come back."""
+
+    key: ThreadKey
+    refs: tuple[str, ...]
+    unsure: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionView:
+    """A session as others see it."""
+
+    id: str
+    key: ThreadKey
+    agent: str
+    status: SessionStatus
+    turn_id: str
+    title: str
+    log_length: int
+    created_at: float
+    updated_at: float
+    queued: int = 0
+    open_pendings: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnView:
+    """A turn as others see it. `events` are packed lines (see gateway.eventlog)."""
+
+    id: str
+    session_id: str
+    number: int
+    trigger: str
+    state: Literal["running", "parked", "done"]
+    outcome: str
+    detail: str
+    text: str
+    agent: str
+    events: str
+    spent: Spent
+    usage: Json
+    first_seq: int
+    started_at: float
+    ended_at: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """Something that the gateway itself said. `after` entries of the log came before it."""
+
+    text: str
+    at: float
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopDone:
+    """What /stop or /new found: a turn was running; these pendings were closed; so many messages
+    still wait. `session_id`: the session that was stopped, empty when the thread has none."""
+
+    session_id: str
+    running: bool = False
+    closed: tuple[PendingRecord, ...] = ()
+    queued: int = 0
+    new_session_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timer:
+    """One thing that is due at a time. `expiry`: subject is a pending id."""
+
+    id: int
+    kind: str
+    subject: str
+    due_at: float
+    body: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Press:
+    """One press, on its way into the inbox; kept until it has been carried out."""
+
+    key: ThreadKey
+    action_id: str
+    actor: Actor
+    body: Json
+    received_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditLine:
+    """One line of the record. `hash` covers the line and the hash before it."""
+
+    seq: int
+    at: float
+    kind: str
+    actor: str
+    session_id: str
+    pending_id: str
+    args_hash: str
+    body: Json
+    previous: str
+    hash: str

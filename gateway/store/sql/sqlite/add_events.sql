@@ -1,0 +1,1 @@
+UPDATE turns SET events = events || ? WHERE id = ?

@@ -1,0 +1,1 @@
+SELECT id, message_id, body FROM inbox WHERE session_id = ? AND state = 'queued' ORDER BY id

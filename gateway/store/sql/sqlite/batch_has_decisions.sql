@@ -1,0 +1,1 @@
+UPDATE sessions SET status = 'ready', updated_at = ? WHERE id = ? AND status = 'pending'

@@ -1,0 +1,1 @@
+SELECT attempt FROM tool_calls WHERE session_id = ? AND call_id = ?

@@ -1,0 +1,1 @@
+SELECT id, cancel FROM sessions WHERE runner = ? AND status = 'running' AND cancel <> ''

@@ -1,0 +1,1 @@
+UPDATE pendings SET current = 0 WHERE session_id = ? AND current = 1

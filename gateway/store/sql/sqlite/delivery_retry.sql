@@ -1,0 +1,1 @@
+UPDATE deliveries SET state = 'queued', runner = '', not_before = ?, error = ? WHERE id = ?

@@ -1,0 +1,3 @@
+UPDATE turns
+   SET state = ?, outcome = ?, detail = ?, answer = ?, spent = ?, usage = ?, events = events || ?, ended_at = ?
+ WHERE id = ?

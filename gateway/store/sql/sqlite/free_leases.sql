@@ -1,0 +1,1 @@
+UPDATE sessions SET lease_until = 0 WHERE status = 'running' AND runner = ?

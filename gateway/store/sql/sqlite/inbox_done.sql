@@ -1,0 +1,1 @@
+UPDATE inbox SET state = 'done', body = NULL WHERE id = ?

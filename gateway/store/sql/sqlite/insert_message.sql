@@ -1,0 +1,1 @@
+INSERT INTO messages (session_id, seq, body, created_at) VALUES (?, ?, ?, ?)

@@ -1,0 +1,2 @@
+INSERT INTO sessions (id, channel, workspace, conversation, thread, agent, tenant, title, created_at, updated_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

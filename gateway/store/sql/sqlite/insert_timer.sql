@@ -1,0 +1,1 @@
+INSERT INTO timers (kind, subject, due_at, body) VALUES (?, ?, ?, ?)

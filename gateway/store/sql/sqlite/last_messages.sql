@@ -1,0 +1,1 @@
+SELECT seq, body FROM messages WHERE session_id = ? ORDER BY seq DESC LIMIT ?

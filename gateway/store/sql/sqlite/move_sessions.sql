@@ -1,0 +1,1 @@
+UPDATE sessions SET workspace = ?, conversation = ? WHERE channel = ? AND workspace = ? AND conversation = ?

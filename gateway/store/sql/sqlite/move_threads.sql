@@ -1,0 +1,1 @@
+UPDATE threads SET workspace = ?, conversation = ? WHERE channel = ? AND workspace = ? AND conversation = ?

@@ -1,0 +1,1 @@
+SELECT min(not_before) FROM deliveries WHERE state = 'queued'

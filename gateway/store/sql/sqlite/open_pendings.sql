@@ -1,0 +1,1 @@
+SELECT id FROM pendings WHERE session_id = ? AND current = 1 AND state = 'open'

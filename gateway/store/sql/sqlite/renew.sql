@@ -1,0 +1,1 @@
+UPDATE sessions SET lease_until = ? WHERE runner = ? AND status = 'running'

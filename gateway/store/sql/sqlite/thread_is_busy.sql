@@ -1,0 +1,3 @@
+SELECT 1 FROM deliveries
+ WHERE channel = ? AND workspace = ? AND conversation = ? AND thread = ? AND state IN ('queued', 'sending')
+ LIMIT 1

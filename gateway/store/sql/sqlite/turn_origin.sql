@@ -1,0 +1,1 @@
+SELECT requester, message_id, spent FROM turns WHERE id = ?

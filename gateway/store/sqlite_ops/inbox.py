@@ -1,0 +1,179 @@
+"""What comes in: messages and presses, once each. Runs inside the writer's transaction."""
+
+from __future__ import annotations
+
+from sqlite3 import Connection
+
+import msgspec
+
+from gateway.messages import Actor, Message, ThreadKey, encode_message, new_id
+from gateway.store.base import LEASE_SECONDS
+from gateway.store.rows import Accepted, Claim, Incoming, Lease, Press
+from gateway.store.sqlite_ops.codec import SQL, Row, actor_text, dumps, grant, loads
+
+
+class Queued(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of a waiting message."""
+
+    message: Message
+    actor: Actor
+
+
+QUEUED = msgspec.json.Decoder(Queued)
+
+
+def accept(db: Connection, incoming: Incoming, runner: str, claim: bool) -> Accepted:
+    """See Store.accept."""
+    key, identity = incoming.key, (*incoming.key[:3], incoming.message_id)
+    if incoming.edited:
+        changed = db.execute(SQL["edit_inbox"], (_body(incoming), *identity)).rowcount
+        known = db.execute(SQL["inbox_session"], (*identity, "message")).fetchone()
+        return Accepted(outcome="edited" if changed else "duplicate", session_id=known[0] if known else "")
+    head = _head(db, incoming)
+    session_id = head[0] if head else new_id("s")
+    free = claim and (head is None or head[3] == "idle")
+    ahead = 0
+    if head is not None and not (free and (ahead := _queued(db, session_id)) == 0):
+        free = False
+    state, body = ("done", None) if free else ("queued", _body(incoming))
+    row = (*identity, "message", state, session_id, body, incoming.received_at)
+    if db.execute(SQL["insert_inbox"], row).rowcount == 0:
+        known = db.execute(SQL["inbox_session"], (*identity, "message")).fetchone()
+        return Accepted(outcome="duplicate", session_id=known[0])
+    if head is None:
+        head = _open_session(db, session_id, key, incoming)
+    if not free:
+        if ahead == 0:
+            ahead = _queued(db, session_id) - 1
+        waiting = db.execute(SQL["open_pendings"], (session_id,))
+        return Accepted(
+            outcome="queued",
+            session_id=session_id,
+            ahead=ahead,
+            waiting_for=tuple(r[0] for r in waiting),
+        )
+    begun = begin_turn(
+        db, head, key, incoming.message, incoming.actor, incoming.message_id, runner, incoming.received_at
+    )
+    return Accepted(outcome="claimed", session_id=session_id, claim=begun)
+
+
+def _head(db: Connection, incoming: Incoming) -> Row | None:
+    row: Row | None
+    if incoming.session_id:
+        row = db.execute(SQL["session_head"], (incoming.session_id,)).fetchone()
+    else:
+        row = db.execute(SQL["thread_session"], incoming.key).fetchone()
+    return row
+
+
+def _queued(db: Connection, session_id: str) -> int:
+    count: int = db.execute(SQL["queued_count"], (session_id,)).fetchone()[0]
+    return count
+
+
+def _body(incoming: Incoming) -> str:
+    return dumps(Queued(message=incoming.message, actor=incoming.actor))
+
+
+def _open_session(db: Connection, session_id: str, key: ThreadKey, incoming: Incoming) -> Row:
+    at, agent, tenant = incoming.received_at, incoming.agent, incoming.tenant
+    insert_session(db, session_id, key, agent, tenant, at)
+    return (session_id, agent, tenant, "idle", 0, 0, 0, 0)
+
+
+def insert_session(
+    db: Connection, session_id: str, key: ThreadKey, agent: str, tenant: str, at: float
+) -> None:
+    """A new session, and the thread pointing at it."""
+    db.execute(SQL["insert_session"], (session_id, *key, agent, tenant, "", at, at))
+    db.execute(SQL["insert_thread"], (*key, session_id, agent, tenant, at))
+
+
+def begin_turn(
+    db: Connection,
+    head: Row,
+    key: ThreadKey,
+    message: Message,
+    requester: Actor,
+    message_id: str,
+    runner: str,
+    at: float,
+) -> Claim:
+    """Take the lease, write the user message and the turn. `head`: columns of session_head."""
+    session_id, agent, tenant, _status, _generation, epoch, turns, log_length = head
+    turn_id = new_id("t")
+    until, title = at + LEASE_SECONDS, message.text[:60]
+    db.execute(SQL["claim_session"], (runner, until, turn_id, 1, 1, at, title, session_id))
+    db.execute(
+        SQL["insert_turn"],
+        (turn_id, session_id, turns + 1, "message", log_length, actor_text(requester), message_id, "{}", at),
+    )
+    db.execute(SQL["insert_message"], (session_id, log_length, encode_message(message), at))
+    return Claim(
+        kind="message",
+        lease=Lease(session_id=session_id, turn_id=turn_id, runner=runner, epoch=epoch + 1),
+        key=key,
+        agent=agent,
+        tenant=tenant,
+        requester=requester,
+        message_id=message_id,
+        log_length=log_length + 1,
+        message=message,
+        grants=tuple(grant(r) for r in db.execute(SQL["grants_of"], (agent, session_id, at))),
+    )
+
+
+def accept_press(db: Connection, press: Press) -> bool:
+    """See Store.accept_press."""
+    body = dumps({"thread": press.key.thread, "actor": list(press.actor), "body": press.body})
+    row = (*press.key[:3], press.action_id, "press", "queued", "", body, press.received_at)
+    return db.execute(SQL["insert_inbox"], row).rowcount == 1
+
+
+def press_done(db: Connection, key: ThreadKey, action_id: str) -> None:
+    """See Store.press_done."""
+    db.execute(SQL["press_done"], (*key[:3], action_id))
+
+
+def presses_left(db: Connection) -> list[Press]:
+    """See Store.presses_left."""
+    presses = []
+    for channel, workspace, conversation, action_id, body, received_at in db.execute(SQL["presses_left"]):
+        stored = loads(body)
+        presses.append(
+            Press(
+                key=ThreadKey(channel, workspace, conversation, stored["thread"]),
+                action_id=action_id,
+                actor=Actor(*stored["actor"]),
+                body=stored["body"],
+                received_at=received_at,
+            )
+        )
+    return presses
+
+
+def take_queued(db: Connection, session_id: str) -> tuple[str, Queued] | None:
+    """The next waiting message of a session, taken out of the queue."""
+    row = db.execute(SQL["next_queued"], (session_id,)).fetchone()
+    if row is None:
+        return None
+    db.execute(SQL["inbox_done"], (row[0],))
+    return row[1], QUEUED.decode(row[2])
+
+
+def take_all_queued(db: Connection, session_id: str) -> list[Message]:
+    """Everything that waits, taken out of the queue (`busy = "steer"`)."""
+    messages = []
+    for id_, _message_id, body in db.execute(SQL["all_queued"], (session_id,)).fetchall():
+        db.execute(SQL["inbox_done"], (id_,))
+        messages.append(QUEUED.decode(body).message)
+    return messages
+
+
+def queue_feedback(
+    db: Connection, session_id: str, key: ThreadKey, message: Message, actor: Actor, id_: str, at: float
+) -> None:
+    """A denial's feedback as the session's next user message."""
+    body = dumps(Queued(message=message, actor=actor))
+    db.execute(SQL["insert_inbox"], (*key[:3], id_, "message", "queued", session_id, body, at))

@@ -1,0 +1,145 @@
+"""Reading: sessions, turns, logs, pendings, timers. For the reader's connection."""
+
+from __future__ import annotations
+
+from sqlite3 import Connection
+
+from gateway.messages import Message, ThreadKey, decode_messages
+from gateway.store.rows import CallRecord, Notice, PendingRecord, SessionView, Timer, TurnView
+from gateway.store.sqlite_ops.codec import SQL, Row, call_record, loads, pending_record, read_spent
+from gateway.store.sqlite_ops.inbox import QUEUED
+
+
+def session(db: Connection, session_id: str) -> SessionView | None:
+    """See Store.session."""
+    row = db.execute(SQL["session_view"] + " WHERE s.id = ?", (session_id,)).fetchone()
+    return None if row is None else _session(row)
+
+
+def session_of(db: Connection, key: ThreadKey) -> SessionView | None:
+    """See Store.session_of."""
+    row = db.execute(SQL["thread_session"], key).fetchone()
+    return None if row is None else session(db, row[0])
+
+
+def sessions(db: Connection, limit: int) -> list[SessionView]:
+    """See Store.sessions."""
+    rows = db.execute(SQL["session_view"] + " ORDER BY s.updated_at DESC LIMIT ?", (limit,))
+    return [_session(row) for row in rows]
+
+
+def _session(row: Row) -> SessionView:
+    return SessionView(
+        id=row[0],
+        key=ThreadKey(*row[1:5]),
+        agent=row[5],
+        status=row[6],
+        turn_id=row[7],
+        title=row[8],
+        log_length=row[9],
+        created_at=row[10],
+        updated_at=row[11],
+        queued=row[12],
+        open_pendings=row[13],
+    )
+
+
+def log(db: Connection, session_id: str, start: int, limit: int) -> list[Message]:
+    """See Store.log."""
+    return decode_messages([row[0] for row in db.execute(SQL["log"], (session_id, start, limit))])
+
+
+def notices(db: Connection, session_id: str) -> list[Notice]:
+    """See Store.notices."""
+    rows = db.execute(SQL["notices"], (session_id,))
+    return [Notice(text=loads(payload)["text"], at=at, after=after) for payload, at, after in rows]
+
+
+def queued_texts(db: Connection, session_id: str) -> list[tuple[str, str]]:
+    """See Store.queued_texts."""
+    rows = db.execute(SQL["all_queued"], (session_id,))
+    return [(message_id, QUEUED.decode(body).message.text) for _id, message_id, body in rows]
+
+
+def turn_of_message(db: Connection, session_id: str, message_id: str) -> str | None:
+    """See Store.turn_of_message."""
+    row = db.execute(SQL["turn_of_message"], (session_id, message_id)).fetchone()
+    return None if row is None else row[0]
+
+
+def turn(db: Connection, turn_id: str) -> TurnView | None:
+    """See Store.turn."""
+    row = db.execute(SQL["turn_view"] + " WHERE t.id = ?", (turn_id,)).fetchone()
+    return None if row is None else _turn(row)
+
+
+def turns_after(db: Connection, session_id: str, number: int, limit: int) -> list[TurnView]:
+    """See Store.turns_after."""
+    rows = db.execute(
+        SQL["turn_view"] + " WHERE t.session_id = ? AND t.number >= ? ORDER BY t.number LIMIT ?",
+        (session_id, number, limit),
+    )
+    return [_turn(row) for row in rows]
+
+
+def _turn(row: Row) -> TurnView:
+    return TurnView(
+        id=row[0],
+        session_id=row[1],
+        number=row[2],
+        trigger=row[3],
+        state=row[4],
+        outcome=row[5],
+        detail=row[6],
+        text=row[7],
+        agent=row[8],
+        events=row[9],
+        spent=read_spent(row[10]),
+        usage=loads(row[11]),
+        first_seq=row[12],
+        started_at=row[13],
+        ended_at=row[14],
+    )
+
+
+def calls(db: Connection, session_id: str) -> list[CallRecord]:
+    """See Store.calls."""
+    return [call_record(row) for row in db.execute(SQL["calls_of_session"], (session_id,))]
+
+
+def pendings(
+    db: Connection, session_id: str, key: ThreadKey | None, code: str, open_only: bool, limit: int
+) -> list[PendingRecord]:
+    """See Store.pendings."""
+    where, values = ["1 = 1"], list[object]()
+    if open_only:
+        where.append("p.state = 'open'")
+    if session_id:
+        where.append("p.session_id = ?")
+        values.append(session_id)
+    if code:
+        where.append("p.code = ?")
+        values.append(code)
+    if key is not None:
+        where.append("s.channel = ? AND s.workspace = ? AND s.conversation = ? AND s.thread = ?")
+        values += key
+    tail = f" WHERE {' AND '.join(where)} ORDER BY p.requested_at, p.id LIMIT ?"
+    return [pending_record(row) for row in db.execute(SQL["pending"] + tail, (*values, limit))]
+
+
+def full_result(db: Connection, session_id: str, call_id: str) -> str | None:
+    """See Store.full_result."""
+    row = db.execute(SQL["full_result"], (session_id, call_id)).fetchone()
+    return None if row is None else row[0]
+
+
+def due_timers(db: Connection, now: float, limit: int) -> list[Timer]:
+    """See Store.due_timers."""
+    rows = db.execute(SQL["due_timers"], (now, limit))
+    return [Timer(id=r[0], kind=r[1], subject=r[2], due_at=r[3], body=loads(r[4])) for r in rows]
+
+
+def first(db: Connection, statement: str) -> float | None:
+    """The one number that a statement gives."""
+    value: float | None = db.execute(SQL[statement]).fetchone()[0]
+    return value

@@ -1,0 +1,164 @@
+"""What goes out: rows in per-thread order. Runs inside the writer's transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from sqlite3 import Connection
+
+from gateway.messages import ThreadKey
+from gateway.store.rows import CardCopy, Delivery, Outgoing
+from gateway.store.sqlite_ops.codec import SQL, delivery, dumps
+
+
+def enqueue(db: Connection, rows: Sequence[Outgoing], runner: str, now: float) -> list[Delivery]:
+    """Add rows; those with nothing before them in their thread are claimed by this runner."""
+    claimed = []
+    for row in rows:
+        if row.kind == "redraw":
+            db.execute(SQL["drop_older_redraws"], (row.pending_id, row.ref, *row.key))
+        busy = db.execute(SQL["thread_is_busy"], row.key).fetchone() is not None
+        state, holder, attempts = ("queued", "", 0) if busy else ("sending", runner, 1)
+        payload, reply_to = dict(row.payload), str(row.payload.get("reply_to", ""))
+        payload.pop("reply_to", None)
+        id_ = db.execute(
+            SQL["insert_delivery"],
+            (
+                *row.key,
+                row.kind,
+                state,
+                row.session_id,
+                row.pending_id,
+                dumps(payload),
+                row.ref,
+                reply_to,
+                holder,
+                attempts,
+                now,
+                now,
+            ),
+        ).lastrowid
+        if not busy and id_ is not None:
+            claimed.append(
+                Delivery(
+                    id=id_,
+                    key=row.key,
+                    kind=row.kind,
+                    payload=payload,
+                    session_id=row.session_id,
+                    pending_id=row.pending_id,
+                    ref=row.ref,
+                    refs=(),
+                    attempts=1,
+                    repeat=False,
+                    reply_to=reply_to,
+                )
+            )
+    return claimed
+
+
+def due(db: Connection, runner: str, now: float, limit: int) -> list[Delivery]:
+    """See Store.due_deliveries."""
+    heads = [row[0] for row in db.execute(SQL["due_threads"]).fetchall()]
+    claimed = []
+    for id_ in heads:
+        row = db.execute(SQL["claim_delivery"], (runner, id_, now)).fetchone()
+        if row is not None:
+            claimed.append(delivery(row))
+        if len(claimed) == limit:
+            break
+    return claimed
+
+
+def _next(db: Connection, key: ThreadKey, runner: str, now: float) -> list[Delivery]:
+    id_ = db.execute(SQL["next_in_thread"], key).fetchone()[0]
+    row = db.execute(SQL["claim_delivery"], (runner, id_, now)).fetchone() if id_ is not None else None
+    return [delivery(row)] if row is not None else []
+
+
+def part_sent(db: Connection, delivery_id: int, ref: str) -> None:
+    """See Store.part_sent."""
+    db.execute(SQL["delivery_part"], (ref, delivery_id))
+
+
+def sent(db: Connection, delivery_id: int, ref: str | None, runner: str, now: float) -> list[Delivery]:
+    """See Store.sent. A card whose pending was decided while it was on its way is redrawn."""
+    row = db.execute(SQL["delivery_sent"], (now, ref, ref, delivery_id)).fetchone()
+    if row is None:
+        return []
+    key, kind, pending_id, refs = ThreadKey(*row[:4]), row[4], row[5], json.loads(row[6])
+    if kind == "card" and refs:
+        state = db.execute(SQL["pending_state"], (pending_id,)).fetchone()
+        if state is not None and state[0] != "open":
+            redraw = Outgoing(key=key, kind="redraw", payload={}, pending_id=pending_id, ref=refs[-1])
+            return enqueue(db, [redraw], runner, now) or _next(db, key, runner, now)
+    return _next(db, key, runner, now)
+
+
+def retry_later(db: Connection, delivery_id: int, at: float, error: str) -> None:
+    """See Store.retry_later."""
+    db.execute(SQL["delivery_retry"], (at, error, delivery_id))
+
+
+def give_up(db: Connection, delivery_id: int, error: str, runner: str, now: float) -> list[Delivery]:
+    """See Store.give_up."""
+    row = db.execute(SQL["delivery_failed"], (error, now, delivery_id)).fetchone()
+    return [] if row is None else _next(db, ThreadKey(*row), runner, now)
+
+
+def card_copies(db: Connection, pending_id: str) -> list[CardCopy]:
+    """See Store.card_copies."""
+    copies = []
+    for channel, workspace, conversation, thread, refs, state, attempts, doubtful in db.execute(
+        SQL["card_copies"], (pending_id,)
+    ):
+        copies.append(
+            CardCopy(
+                key=ThreadKey(channel, workspace, conversation, thread),
+                refs=tuple(json.loads(refs)),
+                unsure=state == "sending" or bool(doubtful) or attempts > 1,
+            )
+        )
+    return copies
+
+
+def adopt_card(db: Connection, pending_id: str, key: ThreadKey, ref: str, now: float) -> None:
+    """See Store.adopt_card."""
+    db.execute(SQL["adopt_card"], (*key, pending_id, ref, now, now, now))
+
+
+def redraws_of(db: Connection, pending_id: str) -> list[Outgoing]:
+    """One redraw for every copy of a card that is out there."""
+    return [
+        Outgoing(key=copy.key, kind="redraw", payload={}, pending_id=pending_id, ref=copy.refs[-1])
+        for copy in card_copies(db, pending_id)
+        if copy.refs
+    ]
+
+
+def enqueue_later(db: Connection, rows: Sequence[Outgoing], now: float) -> None:
+    """Add redraws without claiming them: whoever looks next sends them."""
+    for row in rows:
+        db.execute(SQL["drop_older_redraws"], (row.pending_id, row.ref, *row.key))
+        db.execute(
+            SQL["insert_delivery"],
+            (*row.key, row.kind, "queued", "", row.pending_id, "{}", row.ref, "", "", 0, now, now),
+        )
+
+
+def redraw_stale(db: Connection, now: float) -> int:
+    """See Store.redraw_cards."""
+    rows = db.execute(SQL["stale_cards"]).fetchall()
+    stale = [
+        Outgoing(key=ThreadKey(*row[:4]), kind="redraw", payload={}, pending_id=row[4], ref=row[5])
+        for row in rows
+    ]
+    enqueue_later(db, stale, now)
+    return len(stale)
+
+
+def move_thread(db: Connection, old: ThreadKey, new: ThreadKey) -> None:
+    """See Store.move_thread."""
+    there = (new.workspace, new.conversation, old.channel, old.workspace, old.conversation)
+    for statement in ("move_threads", "move_sessions", "move_deliveries"):
+        db.execute(SQL[statement], there)

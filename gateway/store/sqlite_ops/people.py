@@ -1,0 +1,274 @@
+"""What people say about what waits: decisions, /stop, /new. Runs inside the writer's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from sqlite3 import Connection
+
+from gateway.approvals import (
+    CLOSED_OUTCOME,
+    Answer,
+    Approve,
+    Deny,
+    Expire,
+    Resolution,
+    Supersede,
+    next_state,
+)
+from gateway.messages import Actor, Json, ThreadKey, call_hash, new_id, user
+from gateway.store.rows import PendingRecord, Resolved, StopDone, Verdict
+from gateway.store.sqlite_ops import outbox
+from gateway.store.sqlite_ops.audit import append_audit
+from gateway.store.sqlite_ops.codec import SQL, dumps, pending_record
+from gateway.store.sqlite_ops.inbox import insert_session, queue_feedback
+
+NOBODY = Actor("", "", "")
+
+
+def pending(db: Connection, pending_id: str) -> PendingRecord | None:
+    """See Store.pending."""
+    row = db.execute(SQL["pending"] + " WHERE p.id = ?", (pending_id,)).fetchone()
+    return None if row is None else pending_record(row)
+
+
+def resolve(db: Connection, verdict: Verdict) -> Resolved:
+    """See Store.resolve."""
+    record = pending(db, verdict.pending_id)
+    if record is None:
+        return Resolved(outcome="unknown", record=None)
+    state = next_state(record.pending.kind, verdict.resolution)
+    if state is None:
+        return Resolved(outcome="invalid", record=record)
+    votes = _votes(record, verdict)
+    missing = record.pending.quorum - len(votes) if isinstance(verdict.resolution, Approve) else 0
+    if missing > 0 and record.state == "open":
+        counted = _count_vote(db, record, votes, missing, verdict)
+        if counted is not None:
+            return counted
+    elif _decide(db, record, state, votes, verdict):
+        return _decided(db, record, verdict)
+    return _too_late(db, record, verdict)
+
+
+def choose(db: Connection, pending_id: str, before: Sequence[str], after: Sequence[str], at: float) -> bool:
+    """See Store.choose."""
+    values = {"votes": dumps(list(after)), "before": dumps(list(before)), "id": pending_id, "at": at}
+    changed = db.execute(SQL["vote"], values).rowcount == 1
+    if changed:
+        outbox.enqueue_later(db, outbox.redraws_of(db, pending_id), at)
+    return changed
+
+
+def _votes(record: PendingRecord, verdict: Verdict) -> tuple[str, ...]:
+    if not isinstance(verdict.resolution, Approve):
+        return record.votes
+    return tuple(dict.fromkeys((*record.votes, str(verdict.actor))))
+
+
+def _count_vote(
+    db: Connection,
+    record: PendingRecord,
+    votes: Sequence[str],
+    missing: int,
+    verdict: Verdict,
+) -> Resolved | None:
+    values = {
+        "votes": dumps(list(votes)),
+        "before": dumps(list(record.votes)),
+        "id": record.id,
+        "at": verdict.at,
+    }
+    if db.execute(SQL["vote"], values).rowcount == 0:
+        return None
+    if len(votes) > len(record.votes):
+        _audit(db, record, verdict, "agreed", {"by": verdict.by, "missing": missing})
+        outbox.enqueue_later(db, outbox.redraws_of(db, record.id), verdict.at)
+    return Resolved(
+        outcome="recorded",
+        record=pending(db, record.id),
+        still_open=_still_open(db, record.session_id),
+        votes_missing=missing,
+    )
+
+
+def _decide(
+    db: Connection, record: PendingRecord, state: str, votes: Sequence[str], verdict: Verdict
+) -> bool:
+    values = {
+        "state": state,
+        "decision": _encoded(verdict.resolution),
+        "by": verdict.by,
+        "actor": str(verdict.actor),
+        "at": verdict.at,
+        "votes": dumps(list(votes)),
+        "id": record.id,
+        "clock": isinstance(verdict.resolution, Expire),
+    }
+    return db.execute(SQL["decide"], values).rowcount == 1
+
+
+def _decided(db: Connection, record: PendingRecord, verdict: Verdict) -> Resolved:
+    """Everything that follows from a decision, in the same transaction."""
+    db.execute(SQL["timers_of_subject_done"], (record.id,))
+    _audit(db, record, verdict, _KINDS[type(verdict.resolution)], _audit_body(record, verdict))
+    _grant(db, record, verdict)
+    if isinstance(verdict.resolution, Deny):
+        if verdict.stops_batch:
+            by = Supersede(by="denial")
+            _supersede_open(db, record.session_id, by, verdict.by, verdict.actor, verdict.at)
+        if verdict.resolution.feedback:
+            text = user(verdict.resolution.feedback, author=verdict.by)
+            identity = f"{record.id}:feedback"
+            queue_feedback(db, record.session_id, record.key, text, verdict.actor, identity, verdict.at)
+    if verdict.consumes is not None:
+        key, message_id = verdict.consumes
+        db.execute(SQL["message_used"], (*key[:3], message_id))
+    db.execute(SQL["batch_has_decisions"], (verdict.at, record.session_id))
+    outbox.enqueue_later(db, outbox.redraws_of(db, record.id), verdict.at)
+    still_open = _still_open(db, record.session_id)
+    return Resolved(
+        outcome="recorded" if still_open else "resumed", record=pending(db, record.id), still_open=still_open
+    )
+
+
+def _too_late(db: Connection, record: PendingRecord, verdict: Verdict) -> Resolved:
+    """The update found no row: the row says why. An open one has run out or lost its meaning, and
+    is closed accordingly before the answer is given."""
+    now = pending(db, record.id) or record
+    if now.state == "open":
+        if now.pending.expires_at is not None and now.pending.expires_at <= verdict.at:
+            clock = Verdict(
+                pending_id=now.id, resolution=Expire(), actor=NOBODY, by="the clock", at=verdict.at
+            )
+            if _decide(db, now, "expired", now.votes, clock):
+                _decided(db, now, clock)
+        elif not isinstance(verdict.resolution, Expire):
+            _supersede_open(db, now.session_id, Supersede(by="/stop"), "/stop", NOBODY, verdict.at)
+        now = pending(db, record.id) or now
+    outcome = "unknown" if now.state == "open" else CLOSED_OUTCOME[now.state]
+    return Resolved(outcome=outcome, record=now, still_open=_still_open(db, record.session_id))
+
+
+def _still_open(db: Connection, session_id: str) -> int:
+    return len(db.execute(SQL["open_pendings"], (session_id,)).fetchall())
+
+
+def _grant(db: Connection, record: PendingRecord, verdict: Verdict) -> None:
+    resolution = verdict.resolution
+    if not isinstance(resolution, Approve) or resolution.scope == "once":
+        return
+    args = resolution.edited_args if resolution.edited_args is not None else record.pending.args
+    session = record.session_id if resolution.scope == "session" else ""
+    grant_id = new_id("g")
+    db.execute(
+        SQL["insert_grant"],
+        (
+            grant_id,
+            resolution.scope,
+            record.agent,
+            session,
+            record.pending.tool,
+            dumps(args),
+            record.id,
+            str(verdict.actor),
+            verdict.at,
+        ),
+    )
+    body: Json = {"grant": grant_id, "scope": resolution.scope, "tool": record.pending.tool}
+    _audit(db, record, verdict, "granted", body)
+
+
+_KINDS: dict[type[Resolution], str] = {
+    Approve: "approved",
+    Deny: "denied",
+    Answer: "answered",
+    Expire: "expired",
+    Supersede: "superseded",
+}
+
+
+def _audit_body(record: PendingRecord, verdict: Verdict) -> Json:
+    body: Json = {"tool": record.pending.tool, "by": verdict.by, "via": verdict.via}
+    resolution = verdict.resolution
+    if isinstance(resolution, Approve):
+        body["scope"] = resolution.scope
+        if resolution.edited_args is not None:
+            body["executed_hash"] = call_hash(record.pending.tool, resolution.edited_args)
+    if isinstance(resolution, Deny) and resolution.feedback:
+        body["feedback"] = resolution.feedback
+    return body
+
+
+def _audit(db: Connection, record: PendingRecord, verdict: Verdict, kind: str, body: Json) -> None:
+    append_audit(
+        db,
+        verdict.at,
+        kind,
+        str(verdict.actor),
+        body,
+        session_id=record.session_id,
+        pending_id=record.id,
+        args_hash=record.pending.args_hash,
+    )
+
+
+def _encoded(resolution: Resolution) -> str:
+    return dumps(resolution)
+
+
+def _supersede_open(
+    db: Connection, session_id: str, how: Supersede, by: str, actor: Actor, at: float
+) -> list[str]:
+    """Close every open pending of a session, with timers, record and cards."""
+    rows = db.execute(SQL["supersede_batch"], (_encoded(how), by, str(actor), at, session_id)).fetchall()
+    ids = [row[0] for row in rows]
+    for pending_id in ids:
+        record = pending(db, pending_id)
+        if record is None:
+            continue
+        db.execute(SQL["timers_of_subject_done"], (pending_id,))
+        verdict = Verdict(pending_id=pending_id, resolution=how, actor=actor, by=by, at=at)
+        _audit(db, record, verdict, "superseded", {"tool": record.pending.tool, "by": by, "cause": how.by})
+        outbox.enqueue_later(db, outbox.redraws_of(db, pending_id), at)
+    db.execute(SQL["batch_has_decisions"], (at, session_id))
+    return ids
+
+
+def stop(
+    db: Connection, key: ThreadKey, session_id: str, by: str, actor: Actor, cause: str, now: float
+) -> StopDone:
+    """See Store.stop. `cause`: /stop or /new."""
+    if not session_id:
+        row = db.execute(SQL["thread_session"], key).fetchone()
+        if row is None:
+            return StopDone(session_id="")
+        session_id = row[0]
+    closed = _supersede_open(db, session_id, Supersede(by=cause), by, actor, now)
+    asked = db.execute(SQL["ask_to_stop"], (f"{cause} by {by}", now, session_id)).fetchone()
+    queued = db.execute(SQL["queued_count"], (session_id,)).fetchone()[0]
+    records = [pending(db, pending_id) for pending_id in closed]
+    return StopDone(
+        session_id=session_id,
+        running=asked is not None and asked[0] == "running",
+        closed=tuple(r for r in records if r is not None),
+        queued=queued,
+    )
+
+
+def fresh_session(
+    db: Connection, key: ThreadKey, agent: str, tenant: str, by: str, actor: Actor, now: float
+) -> StopDone:
+    """See Store.fresh_session."""
+    done = stop(db, key, "", by, actor, "/new", now)
+    new = new_id("s")
+    insert_session(db, new, key, agent, tenant, now)
+    if done.session_id:
+        db.execute(SQL["move_queued"], (new, done.session_id))
+    append_audit(db, now, "new_session", str(actor), {"by": by, "after": done.session_id}, session_id=new)
+    return StopDone(
+        session_id=done.session_id,
+        running=done.running,
+        closed=done.closed,
+        queued=done.queued,
+        new_session_id=new,
+    )

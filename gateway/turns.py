@@ -1,0 +1,443 @@
+"""One running turn per session: claim, run, park, resume, recover.
+
+Messages and decisions put work into rows; whoever claims a session does its work. A claim that
+this process holds runs as one task. Nothing here is needed to survive: killed at any place, the
+rows say what is left, and the next sweep of any process goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from gateway import faults
+from gateway.agent import Agent
+from gateway.approvals import INTERRUPTED, Pending
+from gateway.cancel import CancelToken
+from gateway.clock import Clock
+from gateway.errors import GatewayError, IntelligenceUnavailable, LeaseLost, StoreError
+from gateway.eventlog import EventLines
+from gateway.events import ApprovalPending, Event, QuestionPending, SessionStarted, TurnDone, TurnError
+from gateway.gate import Scope
+from gateway.history import Transcript, repaired
+from gateway.knowledge import known_calls, new_pendings
+from gateway.letters import Letters
+from gateway.log import redact
+from gateway.loop import resume_agent, run_agent
+from gateway.messages import Message, ToolResult, tool_results, user
+from gateway.notices import DRAINED, UNAVAILABLE
+from gateway.options import Approver, LoopOptions, RunResult
+from gateway.outcome import Outcome, exit_code
+from gateway.providers.base import Model
+from gateway.store.base import LEASE_SECONDS, Store
+from gateway.store.rows import Accepted, Claim, Delivery, Ended, Incoming, Outgoing, Park, TurnEnd
+from gateway.tools.base import masked
+from gateway.turn_journal import TurnJournal
+
+HOT_SESSIONS = 512  # transcripts kept in memory
+_log = logging.getLogger(__name__)
+
+
+class Session:
+    """The warm form of a conversation: one transcript, many turns."""
+
+    def __init__(self, agent: Agent, model: Model, transcript: Transcript | None = None) -> None:
+        self.agent, self.model = agent, model
+        self.transcript = transcript if transcript is not None else Transcript()
+        self._waiting: list[Message] = []
+
+    def deliver(self, text: str | Message) -> None:
+        """Append the next event: what the next turn answers."""
+        self._waiting.append(user(text) if isinstance(text, str) else text)
+
+    async def run_turn(self, options: LoopOptions | None = None) -> RunResult:
+        """Run the loop over the same transcript. Raises ValueError when nothing was delivered."""
+        if not self._waiting:
+            raise ValueError("nothing was delivered: there is no turn to run")
+        message = self._waiting.pop(0)
+        return await run_agent(self.agent, self.model, message, self.transcript, options=options)
+
+    async def resume(self, options: LoopOptions) -> RunResult:
+        """Go on with the step that is open, or with a turn that was cut off."""
+        return await resume_agent(self.agent, self.model, self.transcript, (), options=options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnPorts:
+    """Where a turn's words go. `on_event`: every event, before it is stored. `on_commit`: the
+    session has something new to read. `on_deliveries`: outbox rows that are ours to send now."""
+
+    on_event: Callable[[Claim, Event], None] = lambda claim, event: None
+    on_commit: Callable[[str], None] = lambda session_id: None
+    on_deliveries: Callable[[Sequence[Delivery]], None] = lambda rows: None
+
+
+class Turns:
+    """The runner of turns of one process."""
+
+    def __init__(
+        self,
+        store: Store,
+        agents: Mapping[str, Agent],
+        model_of: Callable[[Agent], Model],
+        clock: Clock,
+        letters: Letters,
+        *,
+        ports: TurnPorts | None = None,
+        environment: str = "production",
+        approver: Approver | None = None,
+    ) -> None:
+        self._store, self._agents, self._model_of, self._clock = store, agents, model_of, clock
+        self._letters, self._ports, self._environment = letters, ports or TurnPorts(), environment
+        self._approver = approver
+        self._hot: OrderedDict[str, Session] = OrderedDict()
+        self._running: dict[str, tuple[asyncio.Task[RunResult | None], CancelToken]] = {}
+        self._claiming: set[asyncio.Task[None]] = set()
+        self._draining = False
+        self._renewed_at = 0.0
+
+    # ---- work comes in
+
+    async def accept(self, incoming: Incoming) -> Accepted:
+        """Store a message and, when its session is free, begin its turn in the background."""
+        faults.reach("inbox.before")
+        faults.reach("lease.before")
+        accepted = await self._store.accept(incoming, claim=not self._draining)
+        faults.reach("inbox.after")
+        if accepted.claim is not None:
+            faults.reach("lease.after")
+            self.start(accepted.claim)
+        elif accepted.outcome == "queued":
+            await self._interrupt_if_wanted(incoming, accepted)
+        return accepted
+
+    async def _interrupt_if_wanted(self, incoming: Incoming, accepted: Accepted) -> None:
+        agent = self._agents.get(incoming.agent)
+        if agent is None or agent.busy != "interrupt" or accepted.waiting_for:
+            return
+        await self._store.stop(
+            incoming.key, accepted.session_id, "a newer message", incoming.actor, self._clock.now()
+        )
+        self.cancel(accepted.session_id, "interrupted by a newer message")
+
+    def wake(self, session_id: str) -> None:
+        """Look at a session soon: something happened that may be work."""
+        if self._draining or session_id in self._running:
+            return
+        task = asyncio.get_running_loop().create_task(self._claim_and_start(session_id))
+        self._claiming.add(task)
+        task.add_done_callback(self._claiming.discard)
+        task.add_done_callback(_report)
+
+    async def _claim_and_start(self, session_id: str) -> None:
+        faults.reach("lease.before")
+        faults.reach("resume.before")
+        claim = await self._store.claim(session_id, self._clock.now())
+        if claim is not None:
+            faults.reach("lease.after")
+            if claim.kind == "resume":
+                faults.reach("resume.after")
+            self.start(claim)
+
+    def start(self, claim: Claim) -> asyncio.Task[RunResult | None]:
+        """Run a claim as a task of its own."""
+        session_id, token = claim.lease.session_id, CancelToken()
+        if claim.cancel:
+            token.cancel(claim.cancel)
+        task = asyncio.get_running_loop().create_task(self._run(claim, token))
+        self._running[session_id] = (task, token)
+        task.add_done_callback(lambda done: self._ended(session_id, done))
+        return task
+
+    def _ended(self, session_id: str, task: asyncio.Task[RunResult | None]) -> None:
+        if self._running.get(session_id, (None,))[0] is task:
+            del self._running[session_id]
+        _report(task)
+
+    def cancel(self, session_id: str, reason: str) -> bool:
+        """Stop what this process runs for the session; False when it runs nothing."""
+        running = self._running.get(session_id)
+        if running is None:
+            return False
+        running[1].cancel(reason)
+        return True
+
+    # ---- duties
+
+    async def sweep_once(self) -> int:
+        """Take up what dead or slow processes left and what nobody has started; how many."""
+        now = self._clock.now()
+        await self._store.reap(now)
+        sessions = [] if self._draining else await self._store.claimable(now)
+        for session_id in sessions:
+            self.wake(session_id)
+        return len(sessions)
+
+    async def heartbeat_once(self) -> None:
+        """Keep our leases, hear of stops that others asked for."""
+        if not self._running:
+            return
+        now = self._clock.now()
+        if now - self._renewed_at > LEASE_SECONDS / 3:
+            self._renewed_at = now
+            await self._store.renew(now)
+        for session_id, reason in (await self._store.cancels()).items():
+            self.cancel(session_id, reason)
+
+    async def drain(self, seconds: float) -> None:
+        """Start nothing new; let running turns end within `seconds`; give the rest back to be
+        recovered, and tell their threads."""
+        self._draining = True
+        tasks = [task for task, _ in self._running.values()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
+        left = [task for task in tasks if not task.done()]
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=5.0)
+
+    async def settled(self, session_id: str) -> None:
+        """Wait until this process runs nothing for the session (it may still have work)."""
+        while True:
+            running = self._running.get(session_id)
+            if running is not None:
+                await asyncio.wait({running[0]})
+            elif self._claiming:
+                await asyncio.wait(set(self._claiming))
+            else:
+                return
+
+    # ---- one turn
+
+    async def _run(self, claim: Claim, token: CancelToken) -> RunResult | None:
+        try:
+            return await self._turn(claim, token)
+        except LeaseLost:
+            self._hot.pop(claim.lease.session_id, None)
+            _log.warning("session %s is run by somebody else now", claim.lease.session_id)
+            return None
+        except asyncio.CancelledError:
+            self._hot.pop(claim.lease.session_id, None)
+            await self._give_back(claim)
+            return None
+
+    async def _give_back(self, claim: Claim) -> None:
+        """The process ends before the turn does."""
+        if self._letters.posts(claim.key):
+            notice = Outgoing(
+                key=claim.key, kind="notice", payload={"text": DRAINED}, session_id=claim.lease.session_id
+            )
+            await self._store.enqueue([notice], self._clock.now())
+        await self._store.release(claim.lease)
+
+    async def _turn(self, claim: Claim, token: CancelToken) -> RunResult:
+        lease, agent = claim.lease, self._agents.get(claim.agent)
+        events = EventLines()
+        if agent is None:
+            detail = f"the agent {claim.agent!r} is no longer configured"
+            return await self._crashed(claim, events, detail, "ConfigError")
+        session = await self._warm(claim, agent)
+
+        def emit(event: Event) -> None:
+            events.add(event, len(session.transcript))
+            self._ports.on_event(claim, event)
+
+        emit(SessionStarted(session_id=lease.session_id, turn_id=lease.turn_id, agent=agent.name))
+        options = self._options(claim, agent, token, events, emit)
+        try:
+            if claim.kind == "message" and claim.message is not None:
+                session.deliver(claim.message)
+                result = await session.run_turn(options)
+            else:
+                result = await session.resume(options)
+        except (LeaseLost, asyncio.CancelledError, StoreError):
+            raise
+        except IntelligenceUnavailable as error:
+            detail = UNAVAILABLE.format(detail=redact(str(error)))
+            return await self._crashed(claim, events, detail, type(error).__name__)
+        except Exception as error:  # the turn's last line: nothing may leave a session stuck
+            _log.exception("turn %s failed", lease.turn_id)
+            detail = redact(f"{type(error).__name__}: {error}") if isinstance(error, GatewayError) else ""
+            return await self._crashed(claim, events, detail, type(error).__name__)
+        return await self._close(claim, session, result, events, emit)
+
+    async def _warm(self, claim: Claim, agent: Agent) -> Session:
+        """The session with its log in memory: kept from the last turn, or read once."""
+        session_id = claim.lease.session_id
+        known = claim.log_length - (1 if claim.kind == "message" else 0)
+        session = self._hot.get(session_id)
+        if session is None or len(session.transcript) != known or session.agent is not agent:
+            log = (await self._store.log(session_id))[:known] if known else []
+            mended = repaired(log) if claim.kind == "message" else log
+            transcript = Transcript(mended if len(mended) == known else log)
+            session = Session(agent, self._model_of(agent), transcript)
+            self._hot[session_id] = session
+            while len(self._hot) > HOT_SESSIONS:
+                self._hot.popitem(last=False)
+        self._hot.move_to_end(session_id)
+        return session
+
+    def _options(
+        self,
+        claim: Claim,
+        agent: Agent,
+        token: CancelToken,
+        events: EventLines,
+        emit: Callable[[Event], None],
+    ) -> LoopOptions:
+        lease = claim.lease
+        journal = TurnJournal(
+            self._store,
+            lease,
+            self._clock,
+            events,
+            lambda: self._ports.on_commit(lease.session_id),
+            steer=agent.busy == "steer",
+        )
+        gate = replace(agent.gate, grants=claim.grants) if claim.grants else agent.gate
+        return LoopOptions(
+            journal=journal,
+            on_event=emit,
+            clock=self._clock,
+            cancel=token,
+            approver=self._approver,
+            gate=gate,
+            scope=Scope(tenant=claim.tenant, environment=self._environment, agent=agent.name),
+            session_id=lease.session_id,
+            turn_id=lease.turn_id,
+            spent=claim.spent,
+            known=known_calls(claim.calls, claim.decisions),
+        )
+
+    # ---- ends
+
+    async def _close(
+        self,
+        claim: Claim,
+        session: Session,
+        result: RunResult,
+        events: EventLines,
+        emit: Callable[[Event], None],
+    ) -> RunResult:
+        length = len(session.transcript)
+        if result.pending is not None:
+            ids = new_pendings(result.pending, claim.decisions)
+            waiting = result.pending.outstanding
+            new = [self._letters.addressed(claim, waiting[pending_id]) for pending_id in ids]
+            for pending in new:
+                emit(_pending_event(pending))
+            emit(self._done(claim, result))
+            outgoing = self._letters.at_a_stop(claim, result, new, length)
+            end = _turn_end(result, (), events, outgoing)
+            faults.reach("stop.before")
+            ended = await self._store.park(
+                claim.lease,
+                Park(end=end, checkpoint=result.pending, new_pendings=tuple(new)),
+                self._clock.now(),
+            )
+            faults.reach("stop.after")
+        else:
+            emit(self._done(claim, result))
+            unstored = _unstored(result)
+            end = _turn_end(result, unstored, events, self._letters.at_the_end(claim, result, length))
+            faults.reach("final.before")
+            ended = await self._store.finish(claim.lease, end, self._clock.now())
+            faults.reach("final.after")
+        self._after(claim, ended)
+        return result
+
+    async def _crashed(self, claim: Claim, events: EventLines, detail: str, error: str) -> RunResult:
+        """The loop could not go on. The log is left valid and the person is told."""
+        detail = detail or "an unexpected error; the log of the gateway has it"
+        result = RunResult(outcome=Outcome.CRASHED, detail=detail, spent=claim.spent)
+        self._hot.pop(claim.lease.session_id, None)
+
+        def emit(event: Event) -> None:
+            events.add(event, claim.log_length)
+            self._ports.on_event(claim, event)
+
+        emit(TurnError(error=error, message=detail))
+        emit(self._done(claim, result, error))
+        outgoing = self._letters.at_the_end(claim, result, claim.log_length)
+        open_calls = Transcript(await self._store.log(claim.lease.session_id)).open_calls()
+        answers = [ToolResult(tool_use_id=c.id, content=INTERRUPTED, is_error=True) for c in open_calls]
+        messages = (tool_results(answers),) if answers else ()
+        ended = await self._store.finish(
+            claim.lease, _turn_end(result, messages, events, outgoing), self._clock.now()
+        )
+        self._after(claim, ended)
+        return result
+
+    def _after(self, claim: Claim, ended: Ended) -> None:
+        session_id = claim.lease.session_id
+        # Somebody's next message may have begun a new turn already: only our own entry goes.
+        if (running := self._running.get(session_id)) and running[0] is asyncio.current_task():
+            del self._running[session_id]
+        self._ports.on_commit(session_id)
+        if ended.deliveries:
+            self._ports.on_deliveries(ended.deliveries)
+        if ended.more:
+            self.wake(session_id)
+
+    def _done(self, claim: Claim, result: RunResult, error: str = "") -> TurnDone:
+        return TurnDone(
+            session_id=claim.lease.session_id,
+            turn_id=claim.lease.turn_id,
+            outcome=result.outcome.value,
+            status=result.outcome.status,
+            text=result.text,
+            pending=list(result.pending.outstanding) if result.pending is not None else [],
+            exit_code=exit_code(result.outcome, error),
+        )
+
+
+def _pending_event(pending: Pending) -> Event:
+    question = pending.question
+    if question is not None:
+        return QuestionPending(
+            pending_id=pending.pending_id,
+            question=question.text,
+            options=[option.label for option in question.options],
+            multi=question.multi,
+            allow_text=question.allow_text,
+        )
+    return ApprovalPending(
+        pending_id=pending.pending_id,
+        tool=pending.tool,
+        args=masked(pending.args, pending.secret),
+        reason=pending.reason,
+        expires_at=pending.expires_at,
+    )
+
+
+def _unstored(result: RunResult) -> tuple[Message, ...]:
+    """The reply that ended the turn: the only entry that the journal has not written yet."""
+    last = result.messages[-1] if result.messages else None
+    return (last,) if last is not None and last.role == "assistant" and not last.calls else ()
+
+
+def _turn_end(
+    result: RunResult, messages: tuple[Message, ...], events: EventLines, outgoing: tuple[Outgoing, ...]
+) -> TurnEnd:
+    return TurnEnd(
+        outcome=result.outcome.value,
+        detail=result.detail,
+        text="" if result.outcome is Outcome.COMPLETED else result.text,
+        messages=messages,
+        events=events.take(),
+        outgoing=outgoing,
+        spent=result.spent,
+        usage=msgspec.to_builtins(result.usage) if result.usage.total else {},
+    )
+
+
+def _report(task: asyncio.Task[RunResult | None] | asyncio.Task[None]) -> None:
+    """A turn that failed in the store is left for the next sweep; say so."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.error("a turn was cut off and will be taken up again: %s", redact(repr(error)))

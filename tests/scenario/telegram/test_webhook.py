@@ -1,0 +1,98 @@
+"""Being posted to instead of polling."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+
+from channels.telegram.adapter import TelegramChannel
+from channels.telegram.webhook import HEADER, LARGEST, WebhookSettings
+from tests.contracts.channel import Inbox
+from tests.platforms.telegram import TelegramServer
+from tests.platforms.telegram.driving import TOKEN, quick
+from tests.scenario.telegram.conftest import ADA
+
+SETTINGS = WebhookSettings(url="https://bot.example:8443/hooks/telegram", secret="s3cret_-", port=0)
+
+
+@dataclass
+class Hooked:
+    server: TelegramServer
+    channel: TelegramChannel
+    inbox: Inbox
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.channel.webhook_port}/hooks/telegram"
+
+
+@pytest.fixture
+async def hooked(server: TelegramServer) -> AsyncIterator[Hooked]:
+    channel = quick(server, webhook=SETTINGS)
+    hooked = Hooked(server, channel, Inbox())
+    await channel.start(hooked.inbox)
+    yield hooked
+    await channel.stop()
+
+
+async def test_telegram_is_told_where_to_post_and_with_which_secret(hooked: Hooked) -> None:
+    assert hooked.server.bots[TOKEN].webhook == {"url": SETTINGS.url, "secret_token": SETTINGS.secret}
+    [call] = hooked.server.calls("setWebhook")
+    assert call.values["max_connections"] == "1"
+
+
+async def test_an_update_that_is_posted_comes_in(hooked: Hooked) -> None:
+    hooked.server.say(ADA, ADA, "one")
+    hooked.server.say(ADA, ADA, "two")
+    assert await hooked.server.post_updates(hooked.address) == [200, 200]
+    assert [m.text for m in hooked.inbox.messages] == ["one", "two"]
+
+
+async def test_an_update_that_was_not_stored_is_not_acknowledged(hooked: Hooked) -> None:
+    hooked.inbox.refuse(1)
+    hooked.server.say(ADA, ADA, "keep me")
+    assert await hooked.server.post_updates(hooked.address) == [503]
+    assert await hooked.server.post_updates(hooked.address) == [200]
+    assert [m.text for m in hooked.inbox.messages] == ["keep me"]
+
+
+@pytest.mark.parametrize("secret", ["", "wrong", SETTINGS.secret + "x"])
+async def test_without_the_secret_nothing_counts(hooked: Hooked, secret: str) -> None:
+    hooked.server.say(ADA, ADA, "forged")
+    assert await hooked.server.post_updates(hooked.address, secret) == [403]
+    assert hooked.inbox.attempts == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(b"", 400), (b"[]", 400), (b"{}", 400), (b"x" * (LARGEST + 1), 413)],
+    ids=["empty", "a list", "no id", "too large"],
+)
+async def test_what_is_no_update_is_refused(hooked: Hooked, body: bytes, status: int) -> None:
+    async with httpx.AsyncClient() as client:
+        answer = await client.post(hooked.address, content=body, headers={HEADER: SETTINGS.secret})
+        elsewhere = await client.post(hooked.address + "/x", content=body, headers={HEADER: SETTINGS.secret})
+        read = await client.get(hooked.address, headers={HEADER: SETTINGS.secret})
+    assert (answer.status_code, elsewhere.status_code, read.status_code) == (status, 404, 404)
+    assert hooked.inbox.attempts == 0
+
+
+async def test_a_webhook_that_was_taken_away_is_set_again(hooked: Hooked) -> None:
+    hooked.server.bots[TOKEN].webhook = {}
+    await hooked.server.wait_for(lambda: len(hooked.server.calls("setWebhook")) == 2)
+    assert hooked.server.bots[TOKEN].webhook["url"] == SETTINGS.url
+
+
+@pytest.mark.parametrize("url", ["http://bot.example/x", "https://bot.example:9000/x", "nonsense"])
+def test_an_address_that_telegram_would_refuse_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ValueError, match="https"):
+        WebhookSettings(url=url, secret="s")
+
+
+@pytest.mark.parametrize("secret", ["", "no spaces", "x" * 257])
+def test_a_secret_that_telegram_would_refuse_is_refused_at_once(secret: str) -> None:
+    with pytest.raises(ValueError, match="secret"):
+        WebhookSettings(url="https://bot.example/x", secret=secret)

@@ -1,0 +1,43 @@
+"""The page in front of the agent house in memory: fixtures and the few moves that tests share."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from channels.web.adapter import WebChannel
+from tests.web_backend import MemoryBackend
+
+
+@pytest.fixture(name="backend")
+def backend_fixture() -> MemoryBackend:
+    return MemoryBackend()
+
+
+@pytest.fixture(name="channel")
+async def channel_fixture(backend: MemoryBackend) -> AsyncIterator[WebChannel]:
+    channel = WebChannel(backend, port=0)
+    await channel.start()
+    yield channel
+    await channel.stop()
+
+
+async def say(page: Page, text: str) -> None:
+    """Type a message and press Enter."""
+    await page.get_by_test_id("message-input").fill(text)
+    await page.keyboard.press("Enter")
+
+
+async def open_card(page: Page) -> Locator:
+    """The one card that waits, once it is there."""
+    card = page.locator("[data-testid=card][data-state=open]")
+    await expect(card).to_have_count(1)
+    return card
+
+
+def only(backend: MemoryBackend) -> str:
+    """The id of the only pending."""
+    (pending_id,) = backend.cards
+    return pending_id

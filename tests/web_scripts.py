@@ -1,0 +1,95 @@
+"""What the agent house in memory is made of: its session, its tool's schema, its cards, its words."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from channels.web.backend import Json, Option, PendingCard, Posted, WireEvent
+
+MASK = "••••••"
+DONE = """All done:
+
+| order | refund |
+|---|---|
+| A-1001 | **paid** |
+
+```python
+print('ok')
+```"""
+REFUND_SCHEMA: Json = {
+    "type": "object",
+    "properties": {
+        "order_id": {"type": "string", "description": "the order, like A-1001"},
+        "amount": {"type": "number", "exclusiveMinimum": 0, "maximum": 500, "description": "in euros"},
+        "speed": {"enum": ["normal", "express"]},
+        "notify": {"type": "boolean"},
+        "api_key": {"type": "string"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "ledger": {"type": "integer"},
+    },
+    "required": ["order_id", "amount"],
+    "additionalProperties": False,
+}
+OPTIONS = (
+    Option(label="Production", value="prod", description="what customers see"),
+    Option(label="Staging", value="staging"),
+    Option(label="Neither", value="none"),
+)
+
+
+@dataclass
+class Session:
+    id: str
+    agent: str
+    title: str
+    messages: list[Json] = field(default_factory=list)
+    events: list[WireEvent] = field(default_factory=list)
+    status: str = "idle"
+    updated_at: float = 0.0
+    posted: dict[str, Posted] = field(default_factory=dict)
+    queue: list[tuple[str, str, str]] = field(default_factory=list)  # message id, turn id, text
+    runner: asyncio.Task[None] | None = None
+    results: dict[str, Json] = field(default_factory=dict)
+    turn_id: str = ""
+    growing: str = ""  # the reply so far
+    listeners: set[asyncio.Queue[WireEvent]] = field(default_factory=set)
+
+
+def approval(number: int, session_id: str, agent: str, args: Json, now: float) -> PendingCard:
+    """A refund that waits for permission."""
+    return PendingCard(
+        pending_id=f"p{number}",
+        kind="approval",
+        session_id=session_id,
+        agent=agent,
+        tool="issue_refund",
+        args=args,
+        reason="Refunds need a person's approval.",
+        requested_at=now,
+        expires_at=now + 3 * 86400,
+        call_id=f"c{number}",
+        args_hash="9f2c" * 16,
+        code=f"K{number}",
+        deciders="whoever asked",
+    )
+
+
+def question(number: int, session_id: str, agent: str, now: float, *, many: bool, free: bool) -> PendingCard:
+    """A question: one of three, several of three, or free text."""
+    asked = "What should it be called?" if free else "Where should I deploy?"
+    return PendingCard(
+        pending_id=f"p{number}",
+        kind="question",
+        session_id=session_id,
+        agent=agent,
+        tool="ask_user",
+        args={"question": asked, "options": [] if free else [option.label for option in OPTIONS]},
+        reason="",
+        requested_at=now,
+        call_id=f"c{number}",
+        question=asked,
+        options=() if free else OPTIONS,
+        multi=many,
+        deciders="whoever asked",
+    )
