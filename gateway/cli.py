@@ -33,6 +33,7 @@ ConfigOption = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="the configuration file (default: config.toml here, or the demo)"),
 ]
+CONFIG = Path("config.toml")
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON lines instead of words")]
 
 
@@ -73,12 +74,12 @@ def _deaf_threads() -> bool:
 @app.command()
 def demo(
     port: Annotated[
-        int | None, typer.Option(help="port of the page (default: 8080, or the next free one)")
+        int | None, typer.Option(help="port of the page (default: 8080, or any free one)")
     ] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="do not open a browser")] = False,
 ) -> None:
     """Talk to an offline support agent in the browser: no account, no key."""
-    from gateway.serve import serve_demo
+    from gateway.app.serve import serve_demo
 
     _run(serve_demo(port, open_browser=not no_open))
 
@@ -92,7 +93,7 @@ def run(
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error")] = "info",
 ) -> None:
     """Run the gateway until SIGTERM."""
-    from gateway.serve import serve
+    from gateway.app.serve import serve
 
     _run(serve(config, json_log=json, log_level=log_level))
 
@@ -105,7 +106,7 @@ def ask(
     json: JsonOption = False,
 ) -> None:
     """One message, one turn. The exit code tells how it ended; 8: it waits, and the id is printed."""
-    from gateway.oneshot import ask_once
+    from gateway.app.oneshot import ask_once
 
     words = sys.stdin.read() if text == "-" else text
     _run(ask_once(config, agent, words, as_json=json))
@@ -117,7 +118,7 @@ def chat(
     config: ConfigOption = None,
 ) -> None:
     """Talk in the terminal; requests are decided right here."""
-    from gateway.oneshot import chat_here
+    from gateway.app.oneshot import chat_here
 
     _run(chat_here(config, agent))
 
@@ -125,7 +126,7 @@ def chat(
 @app.command()
 def pending(config: ConfigOption = None, json: JsonOption = False) -> None:
     """What waits for somebody's decision."""
-    from gateway.oneshot import list_pending
+    from gateway.app.oneshot import list_pending
 
     _run(list_pending(config, as_json=json))
 
@@ -133,7 +134,7 @@ def pending(config: ConfigOption = None, json: JsonOption = False) -> None:
 @app.command()
 def sessions(config: ConfigOption = None, json: JsonOption = False) -> None:
     """The sessions, the one that moved last first."""
-    from gateway.oneshot import list_sessions
+    from gateway.app.oneshot import list_sessions
 
     _run(list_sessions(config, as_json=json))
 
@@ -149,7 +150,7 @@ def resolve(
     json: JsonOption = False,
 ) -> None:
     """Decide something that waits, as the operator of this machine."""
-    from gateway.oneshot import read_decision, resolve_once
+    from gateway.app.oneshot import read_decision, resolve_once
 
     resolution = read_decision(decision, values or [], scope, _json_object(args))
     _run(resolve_once(config, pending_id, resolution, as_json=json))
@@ -169,6 +170,6 @@ def render(
     platform: Annotated[str, typer.Option(help="slack, discord, telegram or plain")],
 ) -> None:
     """Read Markdown on standard input, print the messages that would be sent."""
-    from gateway.oneshot import render_payloads
+    from gateway.app.oneshot import render_payloads
 
     typer.echo(render_payloads(platform, sys.stdin.read()))

@@ -1,0 +1,1 @@
+"""Telegram. `channels.telegram.adapter.TelegramChannel` is the way in; nothing is imported before it is used."""

@@ -1,8 +1,7 @@
-"""The Telegram channel. What it says goes out through calls.py, the only file that does I/O.
+"""The Telegram channel. What it says goes out through calls.py, what comes in is read by wire.py.
 
 Receives by long polling, or by webhook; an update is confirmed only after `Inbound` has stored it. Sends
-plain text with entities, never a markup language. See channels/base.py for the promises and wire.py, render.py, forms.py
-for what is meant.
+plain text with entities, never a markup language. See channels/base.py for the promises.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from channels.base import (
     Actor,
     Attachment,
     Card,
+    ChannelDown,
     ChannelError,
     Form,
     Inbound,
@@ -139,10 +139,13 @@ class TelegramChannel:
         return self._poller.state
 
     async def start(self, inbound: Inbound) -> None:
-        """See Channel. Raises TokenRefused, and OSError when the webhook's port is taken."""
+        """See Channel. Raises TokenRefused, and ChannelDown when the webhook's port is taken."""
         self._inbound = inbound
         if self._listener is not None:
-            await self._listener.start()
+            try:
+                await self._listener.start()
+            except OSError as error:
+                raise ChannelDown(f"the webhook's port cannot be used: {error.strerror}") from error
         try:
             await self._prepare()
         except TokenRefused:

@@ -224,7 +224,7 @@ class Calls:
             await self._bot.send_message_draft(
                 chat,
                 draft_id=_topic(target) or 1,
-                text=part.text,
+                text=render.sound(part.text),
                 entities=_entities(part.spans),
                 message_thread_id=_topic(target),
             )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 
 # The library warns whenever it reads its own durations unless this switch is set, and setting it
@@ -56,6 +57,8 @@ class NotModified(ChannelError):
     """The message already looks like that."""
 
 
+_TOKEN = re.compile(r"\d{3,}(?::|%3A)[\w-]{10,}", re.IGNORECASE)
+
 # Words of a 400 (lower case) -> what they mean. Telegram has no finer code than its sentences.
 _GONE = (
     "chat not found",
@@ -65,6 +68,9 @@ _GONE = (
     "topic_id_invalid",
     "peer_id_invalid",
     "chat_write_forbidden",
+    "chat_restricted",
+    "chat_admin_required",
+    "need administrator rights",
     "have no rights to send",
     "not enough rights to send text messages",
     "user not found",
@@ -98,7 +104,7 @@ def channel_error(error: TelegramError, target: ThreadKey | None = None) -> Chan
             return ChannelDown("Telegram did not answer in time")
     if "entity too large" in error.message.lower():
         return PayloadRefused("the file is too large for Telegram")
-    return ChannelDown(f"Telegram cannot be reached ({type(error).__name__})")
+    return ChannelDown(f"Telegram cannot be reached ({_said(error)})")
 
 
 def _refusal(message: str) -> ChannelError:
@@ -110,6 +116,11 @@ def _refusal(message: str) -> ChannelError:
     if any(known in words for known in _GONE):
         return TargetGone(message)
     return PayloadRefused(message)
+
+
+def _said(error: TelegramError) -> str:
+    """The library's words, short, and without anything that looks like a token."""
+    return _TOKEN.sub("<redacted>", error.message)[:200]
 
 
 def _seconds(error: RetryAfter) -> float:

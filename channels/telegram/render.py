@@ -127,6 +127,12 @@ def cut(text: str, limit: int) -> str:
     return "".join(kept).rstrip() + "…"
 
 
+def sound(text: str) -> str:
+    """Text that can be sent: what is no character becomes the sign for that, one unit for one unit."""
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return whole.replace("\0", "\ufffd")
+
+
 def inert(text: str) -> str:
     """Words for a card's running text: nothing is hidden in them and nobody is mentioned."""
     return quiet(visible(text))
@@ -221,7 +227,8 @@ def _fits(drawn: Drawn) -> bool:
 
 
 def clipped(drawn: Drawn) -> Drawn:
-    """The message within the limits, whatever was asked for: better an ellipsis than a refusal."""
+    """The message as Telegram takes it, whatever was asked for: better an ellipsis than a refusal."""
+    drawn = replace(drawn, text=sound(drawn.text))
     if _fits(drawn):
         return drawn
     text = cut(drawn.text, LIMITS.text)

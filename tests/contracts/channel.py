@@ -68,7 +68,7 @@ class Inbox:
         self._attempt()
         self.presses.append(press)
 
-    async def wait_for(self, check: Callable[[], T], within: float = 5.0) -> T:
+    async def wait_for(self, check: Callable[[], T], within: float = 10.0) -> T:
         """Wait until `check` is true; bounded. Returns what it gave."""
         async with asyncio.timeout(within):
             while not (value := check()):

@@ -1,7 +1,7 @@
 """The server as its own process: `python -m tests.platforms.telegram --port N [--token 1:secret]`.
 
 What people do comes in over HTTP: `POST /_control/<verb>` with a JSON object of the verb's arguments,
-answered by JSON. Verbs are the driver's methods (`user`, `group`, `topic`, `say`, `click`, `redeliver`, ...);
+answered by JSON. Verbs are the driver's methods (`user`, `say`, `click`, `hold`, `wait_messages`, ...);
 `GET /_control/state` shows everything. One line `ready <port>` on stdout says that it listens.
 """
 
@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from tests.platforms.telegram.checks import Json
-from tests.platforms.telegram.server import TelegramServer
+from tests.platforms.telegram.server import Held, TelegramServer
 from tests.platforms.telegram.world import Bot, Call, Chat, Click
 
 VERBS = frozenset(
@@ -47,6 +47,11 @@ VERBS = frozenset(
         "paged",
         "cut",
         "cut_next",
+        "hold",
+        "release",
+        "post_updates",
+        "wait_messages",
+        "wait_calls",
     ]
 )
 
@@ -71,6 +76,8 @@ class Remote:
             result = getattr(self.server, verb)(**arguments)
             if inspect.isawaitable(result):
                 result = await result
+        except TimeoutError:
+            return JSONResponse({"error": "it did not happen in time"}, 504)
         except (KeyError, TypeError, AssertionError) as error:
             return JSONResponse({"error": f"{type(error).__name__}: {error}"}, 400)
         return JSONResponse({"result": _plain(result)})
@@ -97,6 +104,8 @@ def _plain(value: Any) -> Any:
             }
         case Call():
             return dataclasses.asdict(value)
+        case Held():
+            return {"waiting": value.waiting}
         case list():
             return [_plain(entry) for entry in value]
     return value

@@ -113,14 +113,23 @@ class TelegramServer(World):
         """Break the connection of the next call of this method, `before` or `after` doing the work."""
         self._cut_next.append((method, when))
 
+    def hold(self, method: str) -> Held:
+        """From now on, calls of this method are answered only when released."""
+        self._held[method] = Held(self)
+        return self._held[method]
+
+    def release(self, method: str) -> None:
+        """Let the calls of this method go, and those to come."""
+        self._held.pop(method).release()
+
     @contextlib.asynccontextmanager
     async def held(self, method: str) -> AsyncIterator[Held]:
-        """Within the block, calls of this method are answered only when released."""
-        self._held[method] = Held(self)
+        """Hold a method within the block."""
+        held = self.hold(method)
         try:
-            yield self._held[method]
+            yield held
         finally:
-            self._held.pop(method).release()
+            self.release(method)
 
     async def post_updates(self, to: str, secret: str | None = None) -> list[int]:
         """Post what waits for the first bot to its webhook, as the platform does: in order, each until

@@ -69,6 +69,20 @@ async def test_people_are_steered_and_watched_over_http(remote: Remote) -> None:
     assert state["failures"] == []
 
 
+async def test_another_process_can_wait_for_what_a_bot_does(remote: Remote) -> None:
+    await remote.do("user", id=42, name="Ada")
+    await remote.do("hold", method="sendMessage")
+    sending = asyncio.create_task(
+        remote.client.post("/bot777:s/sendMessage", data={"chat_id": "42", "text": "later"})
+    )
+    waiting = asyncio.create_task(remote.do("wait_messages", chat=42, count=1))
+    await remote.do("release", method="sendMessage")
+    assert [m["text"] for m in await waiting] == ["later"]
+    assert (await sending).json()["ok"]
+    late = await remote.client.post("/_control/wait_calls", json={"method": "getMe", "count": 1, "within": 0})
+    assert late.status_code == 504
+
+
 async def test_a_wrong_verb_or_argument_is_an_error(remote: Remote) -> None:
     assert (await remote.client.post("/_control/explode")).status_code == 404
     assert (await remote.client.post("/_control/say", json={"chat": 1})).status_code == 400

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import httpx
 import pytest
 
+from channels.base import ChannelDown
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.webhook import HEADER, LARGEST, WebhookSettings
 from tests.contracts.channel import Inbox
@@ -84,6 +85,14 @@ async def test_a_webhook_that_was_taken_away_is_set_again(hooked: Hooked) -> Non
     hooked.server.bots[TOKEN].webhook = {}
     await hooked.server.wait_for(lambda: len(hooked.server.calls("setWebhook")) == 2)
     assert hooked.server.bots[TOKEN].webhook["url"] == SETTINGS.url
+
+
+async def test_a_port_that_is_taken_is_told_before_anything_starts(hooked: Hooked) -> None:
+    taken = replace(SETTINGS, port=hooked.channel.webhook_port)
+    second = quick(hooked.server, webhook=taken)
+    with pytest.raises(ChannelDown, match="port"):
+        await second.start(Inbox())
+    await second.stop()
 
 
 @pytest.mark.parametrize("url", ["http://bot.example/x", "https://bot.example:9000/x", "nonsense"])

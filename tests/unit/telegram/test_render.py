@@ -17,7 +17,9 @@ from tests.contracts.channel import an_approval, settled
 from tests.platforms.telegram.checks import checked_markup, checked_text, utf16_len, utf16_slice
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=300)
-WILD = TEXTS | st.sampled_from(["x" * 5000, "😀" * 3000, "\n" * 50, "a b " * 2000, "\u200b" * 900])
+WILD = TEXTS | st.sampled_from(
+    ["x" * 5000, "😀" * 3000, "\n" * 50, "a b " * 2000, "\u200b" * 900, "\ud83d x", "```\n\0 \udc00\n```"]
+)
 FIELDS = st.lists(st.builds(CardField, name=TEXTS, value=WILD), max_size=60).map(tuple)
 
 
@@ -99,6 +101,11 @@ def test_every_part_is_one_that_telegram_takes(
     for part in parts:
         checked(render.drawn_part(part))
         assert render.parts(part) == (part,)
+
+
+def test_what_is_no_character_is_replaced_without_moving_anything() -> None:
+    assert render.sound("a\ud83d\0😀") == "a\ufffd\ufffd😀"
+    assert utf16_len(render.sound("a\ud83d\0😀")) == 5
 
 
 def test_a_field_cannot_imitate_another_field() -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import typer
 
 from channels.base import ChannelError
-from gateway.app import Gateway, Parts, Web, build_parts
+from gateway.app.build import build_parts
+from gateway.app.gateway import Gateway, Parts, Web
 from gateway.app.people import ConfiguredRules
 from gateway.clock import SystemClock
 from gateway.config import load_config

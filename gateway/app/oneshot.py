@@ -16,15 +16,16 @@ from rich.text import Text
 from channels.render.inert import visible
 from channels.render.payloads import Platform, payloads
 from channels.terminal.adapter import Terminal
-from gateway import console
-from gateway.app import Parts, build_parts
+from gateway.app import console
+from gateway.app.build import build_parts
+from gateway.app.gateway import Parts
+from gateway.app.serve import demo_parts
 from gateway.approvals import Answer, Approve, Deny, GrantScope, Resolution
 from gateway.config import load_config
 from gateway.errors import ConfigError
 from gateway.events import Event, TurnDone, encode_event
 from gateway.log import setup_logging
 from gateway.notices import deciders_text, when
-from gateway.serve import demo_parts
 from gateway.store.rows import PendingRecord
 from gateway.tools.base import masked
 

@@ -11,7 +11,7 @@ from channels.base import Actor as ChannelActor
 from channels.base import InboundPress
 from channels.base import ThreadKey as ChannelKey
 from channels.terminal.adapter import Terminal
-from gateway.app import Parts
+from gateway.app.gateway import Parts
 from gateway.approvals import Pending, Resolution
 from gateway.bridge import Bad, Toggle, card, read_press
 from gateway.events import (
