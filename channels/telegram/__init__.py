@@ -1,1 +1,1 @@
-"""Telegram. `channels.telegram.adapter.TelegramChannel` is the way in; nothing is imported before it is used."""
+"""Telegram. The way in is `channels.telegram.adapter.TelegramChannel`; nothing is imported before its use."""

@@ -90,10 +90,12 @@ class SqliteStore:
         self._reading = self._writing = self._writer = None
         self._presence.leave(self.runner)
 
-    def _submit(self, operation: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
+    def _submit(
+        self, operation: Callable[[sqlite3.Connection], T], *, hurry: bool = True
+    ) -> asyncio.Future[T]:
         if self._writer is None:
             raise StoreUnavailable("the database is closed")
-        return self._writer.submit(operation)
+        return self._writer.submit(operation, hurry=hurry)
 
     async def _read(self, operation: Callable[[sqlite3.Connection], T]) -> T:
         """On the reading connection, opened when first needed."""
@@ -158,7 +160,7 @@ class SqliteStore:
         await self._submit(lambda db: turns.calls_started(db, lease, call_ids, now, events))
 
     def call_done(self, lease: Lease, result: ToolResult, full: str | None, now: float) -> None:
-        future = self._submit(lambda db: turns.call_done(db, lease, result, full, now))
+        future = self._submit(lambda db: turns.call_done(db, lease, result, full, now), hurry=False)
         self._unawaited.add(future)
         future.add_done_callback(self._unawaited.discard)
         # The next awaited write of the same lease fails in the same way and is heard.
@@ -242,7 +244,9 @@ class SqliteStore:
         await self._submit(lambda db: outbox.part_sent(db, delivery_id, ref))
 
     async def sent(self, delivery_id: int, ref: str | None, now: float) -> list[Delivery]:
-        return await self._submit(lambda db: outbox.sent(db, delivery_id, ref, self.runner, now))
+        return await self._submit(
+            lambda db: outbox.sent(db, delivery_id, ref, self.runner, now), hurry=False
+        )
 
     async def retry_later(self, delivery_id: int, at: float, error: str) -> None:
         await self._submit(lambda db: outbox.retry_later(db, delivery_id, at, error))

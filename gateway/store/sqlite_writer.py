@@ -23,6 +23,7 @@ Outcome = tuple[bool, Any]  # (succeeded, value or exception)
 
 WAIT = 10.0  # seconds that a batch may wait for another process's write lock
 MAX_BATCH = 500  # operations in one transaction
+LINGER = 0.004  # seconds that an operation without hurry waits for company
 
 
 class Database(aiosqlite.Connection):
@@ -80,18 +81,34 @@ class Writer:
         self._database, self._wait = database, wait
         self._waiting: list[tuple[Operation, asyncio.Future[Any]]] = []
         self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
-    def submit(self, operation: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
-        """Queue one operation. Order of submission is order of execution."""
+    def submit(
+        self, operation: Callable[[sqlite3.Connection], T], *, hurry: bool = True
+    ) -> asyncio.Future[T]:
+        """Queue one operation. Order of submission is order of execution. Without `hurry` it waits
+        up to LINGER for others to share a commit with."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._waiting.append((operation, future))
-        if self._task is None:
-            self._task = loop.create_task(self._drain())
+        if self._task is not None:
+            return future
+        if hurry:
+            self._begin()
+        elif self._timer is None:
+            self._timer = loop.call_later(LINGER, self._begin)
         return future
+
+    def _begin(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._task is None and self._waiting:
+            self._task = asyncio.get_running_loop().create_task(self._drain())
 
     async def close(self) -> None:
         """Wait until everything that was submitted is carried out."""
+        self._begin()
         while self._task is not None:
             await asyncio.wait({self._task})
 

@@ -30,6 +30,7 @@ class AnthropicServer:
         self.models, self.context_tokens = models, context_tokens
         self.model = models[0]
         self.key = "sk-ant-test-0123456789"
+        self.takes_bearer = True  # False: like endpoints that look into x-api-key only
         self.script: deque[Step] = deque()
         self.accepted: list[Json] = []
         self.refused: list[tuple[Json, str]] = []
@@ -104,7 +105,7 @@ class AnthropicServer:
     def _checked(self, line: str, headers: dict[str, str], raw: bytes) -> tuple[Json, Fail | None]:
         if line.split(" ")[:2] != ["POST", "/v1/messages"]:
             return {}, Fail(status=404, say="Not found")
-        bearer = headers.get("authorization", "").removeprefix("Bearer ")
+        bearer = headers.get("authorization", "").removeprefix("Bearer ") if self.takes_bearer else ""
         if headers.get("x-api-key", bearer) != self.key:
             return {}, Fail(status=401, say="invalid x-api-key")
         if headers.get("anthropic-version") != VERSION:

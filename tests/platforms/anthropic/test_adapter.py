@@ -196,6 +196,11 @@ async def test_silence_longer_than_the_timeout_is_overload(setup: Setup) -> None
     await model.close()
 
 
+async def test_an_endpoint_that_looks_for_the_key_in_the_older_header_finds_it(setup: Setup) -> None:
+    setup.server.takes_bearer = False
+    assert written(await setup.ask(user("go"))).text == "ok"
+
+
 def test_a_model_without_a_key_is_a_config_error() -> None:
     with pytest.raises(ConfigError):
         AnthropicModel(model=MODEL, api_key="")
@@ -295,6 +300,16 @@ async def test_c063_bad_arguments_spoil_their_own_call_only(setup: Setup) -> Non
 )
 async def test_every_reason_to_stop_has_its_word(setup: Setup, reason: str, stop: str) -> None:
     setup.server.script.append(Say(blocks=(text("x"),), stop=reason))
+    assert (await setup.ask(user("go"))).stop == stop
+
+
+@pytest.mark.parametrize(
+    ("blocks", "reason", "stop"), [(REPLY, "end_turn", "tool_calls"), ((text("x"),), "tool_use", "end")]
+)
+async def test_the_blocks_decide_whether_there_are_calls(
+    setup: Setup, blocks: tuple[Json, ...], reason: str, stop: str
+) -> None:
+    setup.server.script.append(Say(blocks=blocks, stop=reason))
     assert (await setup.ask(user("go"))).stop == stop
 
 
