@@ -76,13 +76,15 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class KnownCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is already known of one call of a batch that goes on.
 
-    allowed: run it with `args`. started: it began, its end is not known. done: `result` holds it.
+    undecided: the gate said that a person must decide, but the program stopped before anybody was
+    asked; the gate looks again. allowed: run it with `args`. started: it began, its end is not
+    known. done: `result` holds it.
     waiting: `pending` is still open. denied: a person said no, `result` says so.
     `note` is put before the result, so that the model learns what a person changed.
     `news`: `result` is told to watchers when the batch goes on; they have not seen it yet.
     """
 
-    state: Literal["allowed", "started", "done", "waiting", "denied"]
+    state: Literal["undecided", "allowed", "started", "done", "waiting", "denied"]
     args: Json | None = None
     args_hash: str = ""
     result: ToolResult | None = None

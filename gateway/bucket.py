@@ -81,6 +81,8 @@ def refuse_all(calls: Sequence[ToolUse], reason: str, tools: Mapping[str, Tool])
 
 def _go_on(call: ToolUse, known: KnownCall, at: Circumstances, buckets: Buckets) -> None:
     match known.state:
+        case "undecided":
+            _decide(call, at, buckets)
         case "done" | "denied":
             if known.result is None:
                 raise ValueError(f"call {call.id} is {known.state} without a result")

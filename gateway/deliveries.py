@@ -21,6 +21,9 @@ from gateway.store.base import Store
 from gateway.store.rows import Delivery
 
 FIRST_RETRY, LAST_RETRY = 1.0, 300.0  # seconds
+# The fault points around a row's way out and around the note that it is out, where they have own names.
+_SENDING = {"card": "card", "redraw": "redraw"}
+_STORING = {"card": "ref", "redraw": "redrawn"}
 _log = logging.getLogger(__name__)
 
 
@@ -107,14 +110,15 @@ class Deliveries:
             last = await self._parts(row)
         except DeliveryFailed as failure:
             return await self._failed(row, failure)
-        faults.reach("ref.before" if row.kind == "card" else "sent.before")
+        stored = _STORING.get(row.kind, "sent")
+        faults.reach(f"{stored}.before")
         following = await self._store.sent(row.id, last, self._clock.now())
-        faults.reach("ref.after" if row.kind == "card" else "sent.after")
+        faults.reach(f"{stored}.after")
         return following if not self._closed else await self._put_back(following)
 
     async def _parts(self, row: Delivery) -> str | None:
         """Send part by part; every reference but the last is stored on the way."""
-        place = "card" if row.kind == "card" else "send"
+        place = _SENDING.get(row.kind, "send")
         faults.reach(f"{place}.before")
         last: str | None = None
         async for ref in self._outlet.deliver(row):
@@ -122,6 +126,8 @@ class Deliveries:
             if last is not None:
                 await self._store.part_sent(row.id, last, self._clock.now())
             last = ref
+        if last is None:
+            faults.reach(f"{place}.after")
         return last
 
     async def _put_back(self, rows: Sequence[Delivery]) -> list[Delivery]:

@@ -49,11 +49,12 @@ class Desk:
         notice = Outgoing(key=key, kind="notice", payload={"text": text}, session_id=session_id)
         self._on_deliveries(await self._store.enqueue([notice], self._clock.now()))
 
-    async def carry_out(self, command: Command, press: Press) -> None:
-        """Do what a command says and answer in its thread."""
+    async def carry_out(self, command: Command, press: Press) -> str:
+        """Do what a command says and answer in its thread; the answer."""
         text = await self._answers[command.name](command, press)
         current = await self._store.session_of(press.key)
         await self.say(press.key, text, current.id if current is not None else "")
+        return text
 
     async def _new(self, command: Command, press: Press) -> str:
         return await self._fresh(press, self._agent_of(press.key))

@@ -25,6 +25,8 @@ from gateway.messages import Message
 from gateway.outcome import Outcome, exit_code
 from gateway.store.rows import TurnView
 
+SESSION = '"session"'  # the line that each run of a turn begins with
+
 
 class EventLines:
     """Collects the packed lines of one turn until the next write takes them along."""
@@ -48,6 +50,13 @@ class EventLines:
         self._lines.clear()
         return text
 
+    def take_whole(self) -> str:
+        """The same, but only up to the first line that refers to something not stored yet."""
+        foreign = (n for n, line in enumerate(self._lines) if line[0] != "{" and line != SESSION)
+        end = next(foreign, len(self._lines))
+        lines, self._lines = self._lines[:end], self._lines[end:]
+        return "\n".join(lines) + "\n" if lines else ""
+
 
 def pack(event: Event, log_length: int) -> str:
     """One line, empty for a delta. The text of a reply is the next entry of the log; the answer
@@ -56,7 +65,7 @@ def pack(event: Event, log_length: int) -> str:
         case AssistantDelta():
             return ""
         case SessionStarted():
-            return '"session"'
+            return SESSION
         case TurnDone():
             return '"done"'
         case AssistantText():

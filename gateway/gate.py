@@ -196,6 +196,7 @@ def _glob(pattern: str, name: str) -> bool:
     return pattern == name or fnmatchcase(name, pattern)
 
 
+@lru_cache(maxsize=1024)
 def _specificity(scope: Scope) -> tuple[int, int]:
     """(exact parts, partial globs): the greater, the more specific."""
     parts = (scope.tenant, scope.environment, scope.agent)

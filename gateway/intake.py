@@ -90,6 +90,23 @@ class Intake:
         await self._store_and(self._command_press(said, command))
         return True
 
+    async def obey(self, said: Said) -> str | None:
+        """Carry out a command for somebody who waits for its answer; None when the message is no
+        command, empty for one that was carried out before. Raises StoreError."""
+        command = read_command(said.text)
+        if command is None:
+            return None
+        press = self._command_press(said, command)
+        if not await self._store.accept_press(press):
+            return ""
+        text = await self._desk.carry_out(command, press)
+        await self._store.press_done(press.key, press.action_id)
+        return text
+
+    def may_talk(self, actor: Actor) -> bool:
+        """Whether this person is on a list of those who may."""
+        return self._rules.may_talk(actor)
+
     async def accept(self, said: Said, *, session_id: str = "", agent: str = "") -> Accepted:
         """Store a message for an agent and begin its turn, or see what it means for what waits."""
         route = self._rules.route(said.key)

@@ -25,6 +25,8 @@ def _known(call: CallRecord, asked: PendingRecord | None) -> KnownCall:
         if asked.decision is None:
             return KnownCall(state="waiting", pending=asked.pending)
         return settle(asked.pending, asked.decision, asked.decided_by)
+    if call.state == "waiting":
+        return KnownCall(state="undecided")
     if call.state == "started":
         return KnownCall(state="started", args=call.args, args_hash=call.args_hash)
     return KnownCall(state="allowed", args=call.args, args_hash=call.args_hash)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
+from gateway.gate import same_value
 from gateway.messages import Message, call_hash
 from gateway.outcome import Outcome
 
@@ -18,18 +20,16 @@ def in_circles(log: Sequence[Message], stall_after: int, loop_limit: int) -> tup
     replies = list(_replies_of_this_turn(log))
     if not replies:
         return None
-    last = _signature(replies[0])
-    same = 0
-    for reply in replies:
-        if _signature(reply) != last:
-            break
-        same += 1
+    newest = replies[0]
+    same = sum(1 for _ in takewhile(lambda reply: _alike(reply, newest), replies))
     if same >= stall_after:
         return Outcome.STALLED, f"the model said the same {same} times"
+    if sum(len(reply.calls) for reply in replies) <= loop_limit:
+        return None
     counts = Counter(call_hash(call.name, call.input) for reply in replies for call in reply.calls)
-    for call in replies[0].calls:
-        if counts[call_hash(call.name, call.input)] > loop_limit:
-            times = counts[call_hash(call.name, call.input)]
+    for call in newest.calls:
+        times = counts[call_hash(call.name, call.input)]
+        if times > loop_limit:
             return Outcome.LOOP_DETECTED, f"{call.name} was called {times} times with the same arguments"
     return None
 
@@ -43,5 +43,13 @@ def _replies_of_this_turn(log: Sequence[Message]) -> Iterator[Message]:
             return
 
 
-def _signature(reply: Message) -> tuple[str, tuple[str, ...]]:
-    return reply.text, tuple(call_hash(call.name, call.input) for call in reply.calls)
+def _alike(one: Message, other: Message) -> bool:
+    """The same text and the same calls, whatever their ids."""
+    if one is other:
+        return True
+    calls, others = one.calls, other.calls
+    return (
+        one.text == other.text
+        and len(calls) == len(others)
+        and all(a.name == b.name and same_value(a.input, b.input) for a, b in zip(calls, others, strict=True))
+    )

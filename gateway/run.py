@@ -28,7 +28,6 @@ from gateway.events import (
     ToolFinished,
 )
 from gateway.history import unique_ids
-from gateway.journal import Journal
 from gateway.messages import Message, Text, Thinking, ToolResult, ToolUse, tool_results
 from gateway.options import Approver, LoopInput, RunResult
 from gateway.outcome import Outcome
@@ -37,7 +36,7 @@ from gateway.providers.base import ModelRequest, ModelResponse, ToolSpec, Usage
 from gateway.squeeze import squeeze
 from gateway.tools.base import Tool
 from gateway.tools.lanes import LaneContext, run_lanes
-from gateway.tools.system import ASK_USER, read_result_tool
+from gateway.tools.system import ASK_USER, READ_RESULT
 
 COMPACT_AT = 0.8  # share of the context window at which old history is cut
 MAX_COMPACTIONS = 2  # attempts in one turn
@@ -59,11 +58,7 @@ class Run:
         )
         self.meter = Meter(budget, self.options.spent, self._clock.monotonic())
         self.usage = Usage()
-        self.tools = _toolset(self.agent, self.options.journal)
-        self._specs = tuple(
-            ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema)
-            for t in self.tools.values()
-        )
+        self.tools, self._specs = _toolset(self.agent)
         self.closing: tuple[Outcome, str] | None = None
         self._cut = False
 
@@ -373,14 +368,24 @@ class Run:
         )
 
 
-def _toolset(agent: Agent, journal: Journal) -> dict[str, Tool]:
-    """The built-in tools, then the agent's own, which replace those of the same name."""
-    tools = {ASK_USER.name: ASK_USER}
-    reader = read_result_tool(journal.full_result)
-    tools[reader.name] = reader
-    for tool in agent.tools:
-        tools[tool.name] = tool
-    return tools
+Toolset = tuple[dict[str, Tool], tuple[ToolSpec, ...]]
+_toolsets: dict[int, tuple[Agent, Toolset]] = {}  # by the agent's identity: agents are few and live long
+
+
+def _toolset(agent: Agent) -> Toolset:
+    """The built-in tools, then the agent's own, which replace those of the same name; and what the
+    model is told of them."""
+    known = _toolsets.get(id(agent))
+    if known is not None and known[0] is agent:
+        return known[1]
+    tools = {tool.name: tool for tool in (ASK_USER, READ_RESULT, *agent.tools)}
+    specs = tuple(
+        ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in tools.values()
+    )
+    if len(_toolsets) >= 256:
+        _toolsets.clear()
+    _toolsets[id(agent)] = (agent, (tools, specs))
+    return tools, specs
 
 
 def _useful(response: ModelResponse) -> bool:

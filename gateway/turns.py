@@ -69,9 +69,12 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnPorts:
-    """Where a turn's words go. `on_event`: every event, before it is stored. `on_commit`: the
-    session has something new to read. `on_deliveries`: outbox rows that are ours to send now."""
+    """Where a turn's words go. `on_run`: a turn begins or goes on; calling what is handed over has
+    its events stored soon, for those who watch (they are stored with the next write anyway).
+    `on_event`: every event, before it is stored. `on_commit`: the session has something new to
+    read. `on_deliveries`: outbox rows that are ours to send now."""
 
+    on_run: Callable[[Claim, Callable[[], None]], None] = lambda claim, store_events: None
     on_event: Callable[[Claim, Event], None] = lambda claim, event: None
     on_commit: Callable[[str], None] = lambda session_id: None
     on_deliveries: Callable[[Sequence[Delivery]], None] = lambda rows: None
@@ -248,6 +251,7 @@ class Turns:
             events.add(event, len(session.transcript))
             self._ports.on_event(claim, event)
 
+        self._ports.on_run(claim, lambda: self._store_events(claim, events))
         emit(SessionStarted(session_id=lease.session_id, turn_id=lease.turn_id, agent=agent.name))
         options = self._options(claim, agent, token, events, emit)
         try:
@@ -266,6 +270,18 @@ class Turns:
             detail = redact(f"{type(error).__name__}: {error}") if isinstance(error, GatewayError) else ""
             return await self._crashed(claim, events, detail, type(error).__name__)
         return await self._close(claim, session, result, events, emit)
+
+    def _store_events(self, claim: Claim, events: EventLines) -> None:
+        """Somebody watches: do not let the events wait for the next write."""
+        lines = events.take_whole()
+        if not lines:
+            return
+        try:
+            written = self._store.note_events(claim.lease, lines)
+        except StoreError as error:  # the turn's own next write fails as well, and is heard
+            _log.debug("events were not stored ahead: %s", redact(str(error)))
+        else:
+            written.add_done_callback(lambda _: self._ports.on_commit(claim.lease.session_id))
 
     async def _warm(self, claim: Claim, agent: Agent) -> Session:
         """The session with its log in memory: kept from the last turn, or read once."""
@@ -349,7 +365,7 @@ class Turns:
             faults.reach("final.before")
             ended = await self._store.finish(claim.lease, end, self._clock.now())
             faults.reach("final.after")
-        self._after(claim, ended)
+        self._after(claim, _with_text(ended, result.text))
         return result
 
     async def _crashed(self, claim: Claim, events: EventLines, detail: str, error: str) -> RunResult:
@@ -414,6 +430,15 @@ def _pending_event(pending: Pending) -> Event:
         reason=pending.reason,
         expires_at=pending.expires_at,
     )
+
+
+def _with_text(ended: Ended, text: str) -> Ended:
+    """The answer's row with its text: what is sent at once need not be read again."""
+    rows = tuple(
+        replace(row, payload={**row.payload, "text": text}) if row.kind == "answer" and text else row
+        for row in ended.deliveries
+    )
+    return replace(ended, deliveries=rows)
 
 
 def _unstored(result: RunResult) -> tuple[Message, ...]:

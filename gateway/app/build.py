@@ -65,14 +65,14 @@ def model_factory(config: Config, clock: Clock) -> Callable[[Agent], Model]:
         if names not in resilient:
             for name in names:
                 if name not in made:
-                    made[name] = _model(name, config.models[name])
+                    made[name] = _model(name, config.models[name], config.gateway.data_dir)
             resilient[names] = ResilientModel([made[name] for name in names], clock=clock)
         return resilient[names]
 
     return model_of
 
 
-def _model(name: str, section: ModelSection) -> Model:
+def _model(name: str, section: ModelSection, data_dir: Path) -> Model:
     match section.provider:
         case "scripted":
             from gateway.providers.scripted import ScriptedModel, load_script
@@ -87,7 +87,8 @@ def _model(name: str, section: ModelSection) -> Model:
                 model=section.model,
                 api_key=section.api_key or "",
                 base_url=section.base_url,
-                max_output_tokens=section.max_output_tokens or 8_192,
+                max_output_tokens=section.max_output_tokens,
+                data_dir=data_dir,
             )
         case other:
             raise ConfigError(f"models.{name}.provider", f"{other} is not available in this version")

@@ -1,38 +1,61 @@
-"""Who listens to which session in this process: nudges that rows changed, and what is not stored."""
+"""Who listens to which session in this process: nudges that rows changed, and what is not stored.
+
+A reply that grows is not stored. Its pieces say after how many events of their run they come, so
+that a reader who follows the stored events can put each piece into its place. While somebody
+listens, the events themselves are stored without waiting for the turn's next write.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
-from gateway.events import AssistantDelta, AssistantText, Event, SessionStarted, TurnDone
+from gateway.events import AssistantDelta, Event, TurnDone
 from gateway.store.rows import Claim
 
-BACKLOG = 1_000  # deltas that a slow listener may fall behind before it misses some
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a growing reply. `run` rises with every run that begins in this process; `after`
+    counts the events of that run that come before the reply."""
+
+    run: int
+    turn_id: str
+    after: int
+    text: str
 
 
 class Listener:
-    """One reader's side: `wait` returns at the next nudge or delta; deltas queue up."""
+    """One reader's side: `wait` returns at the next nudge or piece; pieces queue up."""
 
-    __slots__ = ("_changed", "deltas", "stale")
+    __slots__ = ("_changed", "_pieces", "live", "stale")
 
-    def __init__(self) -> None:
+    def __init__(self, *, live: bool) -> None:
         self._changed = asyncio.Event()
-        self.deltas: list[str] = []
-        self.stale = True
+        self._pieces: list[Piece] = []
+        self.live, self.stale = live, True
 
     def nudge(self) -> None:
         """There is something new to read in the rows."""
         self.stale = True
         self._changed.set()
 
-    def delta(self, text: str) -> None:
-        """A piece of a growing reply."""
-        if len(self.deltas) < BACKLOG:
-            self.deltas.append(text)
+    def piece(self, piece: Piece) -> None:
+        """A reply has grown. A slow reader gets several pieces as one."""
+        last = self._pieces[-1] if self._pieces else None
+        if last is not None and (last.run, last.after) == (piece.run, piece.after):
+            self._pieces[-1] = Piece(piece.run, piece.turn_id, piece.after, last.text + piece.text)
+        else:
+            self._pieces.append(piece)
         self._changed.set()
+
+    def take(self) -> list[Piece]:
+        """The pieces since the last call."""
+        pieces, self._pieces = self._pieces, []
+        return pieces
 
     async def wait(self, seconds: float) -> None:
         """Until something happens, at most `seconds` (another process may have written)."""
@@ -44,19 +67,44 @@ class Listener:
         self._changed.clear()
 
 
+class _Run:
+    """A turn that runs here, as far as listeners care."""
+
+    __slots__ = ("_scheduled", "_store", "count", "dirty", "grown", "number", "turn_id")
+
+    def __init__(self, number: int, turn_id: str, store: Callable[[], None]) -> None:
+        self.number, self.turn_id, self._store = number, turn_id, store
+        self.count, self.grown, self.dirty, self._scheduled = 0, "", False, False
+
+    def store_soon(self) -> None:
+        """Have the events stored once the running step lets go of the loop."""
+        if self.dirty and not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._now)
+
+    def _now(self) -> None:
+        self._scheduled = self.dirty = False
+        self._store()
+
+
 class Hub:
-    """The listeners of all sessions, and of the lists of sessions and pendings ("")."""
+    """The listeners of all sessions."""
 
     def __init__(self) -> None:
         self._listeners: defaultdict[str, set[Listener]] = defaultdict(set)
-        self._growing: dict[str, str] = {}
+        self._runs: dict[str, _Run] = {}
+        self._begun = 0
 
     @contextmanager
-    def listen(self, session_id: str) -> Iterator[Listener]:
-        """Listen until the block ends. What a reply has grown to so far comes first."""
-        listener = Listener()
-        if growing := self._growing.get(session_id):
-            listener.delta(growing)
+    def listen(self, session_id: str, *, live: bool = True) -> Iterator[Listener]:
+        """Listen until the block ends. What a reply has grown to so far comes first. Not `live`:
+        only for nudges; the turn need not hurry for this one."""
+        listener = Listener(live=live)
+        run = self._runs.get(session_id) if live else None
+        if run is not None:
+            if run.grown:
+                listener.piece(Piece(run.number, run.turn_id, run.count, run.grown))
+            run.store_soon()
         self._listeners[session_id].add(listener)
         try:
             yield listener
@@ -65,19 +113,30 @@ class Hub:
             if not self._listeners[session_id]:
                 del self._listeners[session_id]
 
+    def begin(self, claim: Claim, store_events: Callable[[], None]) -> None:
+        """A turn begins to run here, or goes on."""
+        self._begun += 1
+        self._runs[claim.lease.session_id] = _Run(self._begun, claim.lease.turn_id, store_events)
+
     def event(self, claim: Claim, event: Event) -> None:
         """From a running turn, before it is stored."""
         session_id = claim.lease.session_id
-        match event:
-            case AssistantDelta():
-                self._growing[session_id] = self._growing.get(session_id, "") + event.text
-                for listener in self._listeners.get(session_id, ()):
-                    listener.delta(event.text)
-            case AssistantText() | TurnDone() | SessionStarted():
-                self._growing.pop(session_id, None)
+        run = self._runs.get(session_id)
+        if run is None or run.turn_id != claim.lease.turn_id:
+            return
+        live = [listener for listener in self._listeners.get(session_id, ()) if listener.live]
+        if isinstance(event, AssistantDelta):
+            run.grown += event.text
+            for listener in live:
+                listener.piece(Piece(run.number, run.turn_id, run.count, event.text))
+        else:
+            run.count, run.grown, run.dirty = run.count + 1, "", True
+        if isinstance(event, TurnDone):
+            del self._runs[session_id]
+        elif live:
+            run.store_soon()
 
     def nudge(self, session_id: str) -> None:
         """The session's rows changed."""
-        for name in (session_id, ""):
-            for listener in self._listeners.get(name, ()):
-                listener.nudge()
+        for listener in self._listeners.get(session_id, ()):
+            listener.nudge()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 
 from channels.base import (
     Channel,
@@ -48,11 +49,13 @@ class ChannelOutlet:
     async def _send(self, row: Delivery) -> AsyncIterator[str]:
         channel = self._channels[row.key.channel]
         parts = channel.parts(await self._message(row))
-        for part in parts[len(row.refs) :]:
-            yield await channel.send(key_out(row.key), part)
+        for index, part in enumerate(parts[len(row.refs) :]):
+            # Only the part that was on its way when its sender died may be there already.
+            again = replace(part, repeat=row.repeat and index == 0)
+            yield await channel.send(key_out(row.key), again)
 
     async def _message(self, row: Delivery) -> OutboundMessage:
-        if row.kind == "notice":
+        if "text" in row.payload:
             text = str(row.payload["text"])
         else:
             seq = int(row.payload["seq"])

@@ -1,10 +1,14 @@
-"""Signs of life in chat threads while a turn runs. Best effort: a lost one is counted, not repeated."""
+"""Signs of life in chat threads while a turn runs. Best effort: a lost one is counted, not repeated.
+
+A turn that is over within QUIET seconds shows none: its answer comes sooner than a sign would help.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from channels.base import Channel, ChannelError, Progress
 from gateway.bridge import key_out
@@ -12,7 +16,18 @@ from gateway.events import AssistantDelta, AssistantText, Event, SessionStarted,
 from gateway.messages import ThreadKey
 from gateway.store.rows import Claim
 
+QUIET = 0.15  # seconds
 _log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Sign:
+    """What one thread shows: `state` is next, `task` shows it, `begin` starts the first one."""
+
+    state: Progress | None
+    begin: asyncio.TimerHandle
+    text: str = ""
+    task: asyncio.Task[None] | None = None
 
 
 class ProgressSigns:
@@ -20,48 +35,54 @@ class ProgressSigns:
 
     def __init__(self, channels: Mapping[str, Channel]) -> None:
         self._channels = channels
-        self._text: dict[ThreadKey, str] = {}
-        self._next: dict[ThreadKey, Progress] = {}
-        self._busy: dict[ThreadKey, asyncio.Task[None]] = {}
+        self._signs: dict[ThreadKey, _Sign] = {}
         self.dropped = 0
 
     def event(self, claim: Claim, event: Event) -> None:
         """Turn one event of a turn into what its thread shows."""
         key = claim.key
-        if key.channel not in self._channels or key.channel == "web":
-            return
-        state = self._state(key, event)
-        if state is None:
-            return
-        self._next[key] = state
-        if key not in self._busy:
-            task = asyncio.get_running_loop().create_task(self._show(key))
-            self._busy[key] = task
-            task.add_done_callback(lambda _: self._busy.pop(key, None))
-
-    def _state(self, key: ThreadKey, event: Event) -> Progress | None:
         match event:
-            case SessionStarted():
-                return Progress(kind="thinking")
-            case AssistantDelta(text=text):
-                self._text[key] = self._text.get(key, "") + text
-                return Progress(kind="text", text=self._text[key])
-            case AssistantText():
-                self._text.pop(key, None)
-                return None
-            case ToolStarted(tool=tool):
-                return Progress(kind="tool", text=tool)
-            case TurnDone():
-                self._text.pop(key, None)
-                return Progress(kind="idle")
+            case SessionStarted() if key.channel in self._channels and key.channel != "web":
+                begin = asyncio.get_running_loop().call_later(QUIET, self._begin, key)
+                self._signs[key] = _Sign(state=Progress(kind="thinking"), begin=begin)
+            case TurnDone() if (sign := self._signs.pop(key, None)) is not None:
+                self._end(key, sign)
+            case AssistantDelta(text=text) if (sign := self._signs.get(key)) is not None:
+                sign.text += text
+                self._show(key, sign, Progress(kind="text", text=sign.text))
+            case AssistantText() if (sign := self._signs.get(key)) is not None:
+                sign.text = ""
+            case ToolStarted(tool=tool) if (sign := self._signs.get(key)) is not None:
+                self._show(key, sign, Progress(kind="tool", text=tool))
             case _:
-                return None
+                pass
 
-    async def _show(self, key: ThreadKey) -> None:
-        while key in self._next:
-            state = self._next.pop(key)
+    def _begin(self, key: ThreadKey) -> None:
+        sign = self._signs.get(key)
+        if sign is not None and sign.task is None:
+            sign.task = asyncio.get_running_loop().create_task(self._tell(key, sign))
+
+    def _show(self, key: ThreadKey, sign: _Sign, state: Progress) -> None:
+        sign.state = state
+        if sign.task is not None and sign.task.done():
+            sign.task = asyncio.get_running_loop().create_task(self._tell(key, sign))
+
+    def _end(self, key: ThreadKey, sign: _Sign) -> None:
+        sign.begin.cancel()
+        if sign.task is not None:  # something was shown: take it away
+            sign.task = sign.task if not sign.task.done() else None
+            sign.state = Progress(kind="idle")
+            if sign.task is None:
+                sign.task = asyncio.get_running_loop().create_task(self._tell(key, sign))
+
+    async def _tell(self, key: ThreadKey, sign: _Sign) -> None:
+        while (state := sign.state) is not None:
+            sign.state = None
+            channel = self._channels.get(key.channel)
+            if channel is None:
+                return
             try:
-                await self._channels[key.channel].progress(key_out(key), state)
+                await channel.progress(key_out(key), state)
             except ChannelError as error:
                 self.dropped += 1
                 _log.debug("a sign of life was dropped: %s", type(error).__name__)

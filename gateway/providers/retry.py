@@ -5,8 +5,9 @@ What is tried again, and how:
 - Rate limits, overload, broken answers: the same model, with growing waits and some chance in them
   (or as long as the endpoint asks for), then the next model of the list.
 - A refused key or an unknown model: the next model at once.
-- An empty reply (no text, no calls, perhaps reasoning) or a malformed one: the same question once
-  more, without a word to anyone; the second reply stands as it is.
+- With `second_chance`, an empty reply (no text, no calls, perhaps reasoning) or a malformed one: the
+  same question once more, without a word to anyone; the second reply stands as it is. The loop does
+  this by itself for every model, so it is off unless a model is used without the loop.
 - A refusal of thinking blocks: once more without the thinking of earlier turns.
 - Everything else that the endpoint refuses goes to the caller, a prompt that is too long above all.
 
@@ -45,7 +46,7 @@ class ResilientModel:
     first_wait, longest_wait: seconds before the second try, and the most between two tries. An
     endpoint that asks to wait longer than `longest_wait` is left for the next model at once.
     rest: seconds for which a model that failed after all its tries is asked last.
-    jitter: a number in [0, 1) for each wait.
+    jitter: a number in [0, 1) for each wait. second_chance: ask again after an empty reply.
     """
 
     def __init__(
@@ -58,12 +59,13 @@ class ResilientModel:
         longest_wait: float = 30.0,
         rest: float = 60.0,
         jitter: Callable[[], float] = random.random,
+        second_chance: bool = False,
     ) -> None:
         if not models:
             raise ValueError("no model is given")
         self._models, self._clock, self._attempts = tuple(models), clock, attempts
         self._first_wait, self._longest_wait = first_wait, longest_wait
-        self._rest, self._jitter = rest, jitter
+        self._rest, self._jitter, self._second_chance = rest, jitter, second_chance
         self._rests_until: dict[int, float] = {}
 
     @property
@@ -101,7 +103,7 @@ class ResilientModel:
     async def _insist(self, model: Model, request: ModelRequest, on_delta: OnDelta | None) -> ModelResponse:
         """A useful reply if two questions yield one. The tokens of both count."""
         first = await self._patiently(model, request, on_delta)
-        if not _useless(first):
+        if not self._second_chance or not _useless(first):
             return first
         log.info("model %s gave an empty or malformed reply; asking once more", model.id)
         second = await self._patiently(model, request, on_delta)

@@ -27,6 +27,7 @@ Every implementation passes tests/contracts/store.py.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -122,8 +123,9 @@ class Store(Protocol):
     async def marker(self, lease: Lease, message: Message, events: str) -> None:
         """Append a compaction marker."""
 
-    async def note_events(self, lease: Lease, events: str) -> None:
-        """Append packed events to the turn."""
+    def note_events(self, lease: Lease, events: str) -> asyncio.Future[None]:
+        """Append packed events to the turn. Submits at once, like `call_done`; the future is done
+        when they can be read, and need not be awaited."""
 
     async def finish(self, lease: Lease, end: TurnEnd, now: float) -> Ended:
         """The end of a turn."""

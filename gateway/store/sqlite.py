@@ -37,7 +37,7 @@ from gateway.store.rows import (
     TurnView,
     Verdict,
 )
-from gateway.store.sqlite_migrate import migrate
+from gateway.store.sqlite_migrate import migrate, refuse_foreign
 from gateway.store.sqlite_ops import audit, inbox, looking, outbox, people, turns
 from gateway.store.sqlite_ops.codec import SQL
 from gateway.store.sqlite_writer import WAIT, Database, Writer, connect
@@ -56,13 +56,14 @@ class SqliteStore:
         self._writing: Database | None = None
         self._reading: Database | None = None
         self._writer: Writer | None = None
+        self._opening = asyncio.Lock()
         self._unawaited: set[asyncio.Future[None]] = set()
 
     async def open(self) -> None:
         """Create or migrate the file. Raises StoreVersionError, StoreUnavailable."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._writing = await connect(str(self._path))
+            self._writing = await connect(str(self._path), look_first=refuse_foreign)
             await self._writing.run(lambda db: migrate(db, self._clock.now()))
         except StoreVersionError:
             await self.close()
@@ -82,12 +83,14 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Carry out what was submitted, close both connections."""
-        if self._writer is not None:
-            await self._writer.close()
-        for database in (self._reading, self._writing):
-            if database is not None:
-                await database.close()
-        self._reading = self._writing = self._writer = None
+        writer, self._writer = self._writer, None  # from here on nothing new is taken
+        if writer is not None:
+            await writer.close()
+        async with self._opening:
+            for database in (self._reading, self._writing):
+                if database is not None:
+                    await database.close()
+            self._reading = self._writing = None
         self._presence.leave(self.runner)
 
     def _submit(
@@ -101,9 +104,19 @@ class SqliteStore:
         """On the reading connection, opened when first needed."""
         if self._writer is None:
             raise StoreUnavailable("the database is closed")
-        if self._reading is None:
-            self._reading = await connect(str(self._path), read_only=True)
-        return await self._reading.run(operation)
+        try:
+            reading = self._reading if self._reading is not None else await self._open_reading()
+            return await reading.run(operation)
+        except sqlite3.OperationalError as error:
+            raise StoreUnavailable(f"the database could not be read: {error}") from error
+
+    async def _open_reading(self) -> Database:
+        async with self._opening:
+            if self._writer is None:
+                raise StoreUnavailable("the database is closed")
+            if self._reading is None:
+                self._reading = await connect(str(self._path), read_only=True)
+            return self._reading
 
     # ---- inbox
 
@@ -114,7 +127,7 @@ class SqliteStore:
         return await self._submit(lambda db: inbox.accept_press(db, press))
 
     async def press_done(self, key: ThreadKey, action_id: str) -> None:
-        await self._submit(lambda db: inbox.press_done(db, key, action_id))
+        await self._submit(lambda db: inbox.done(db, key, action_id, "press"))
 
     async def presses_left(self) -> list[Press]:
         return await self._read(inbox.presses_left)
@@ -160,11 +173,14 @@ class SqliteStore:
         await self._submit(lambda db: turns.calls_started(db, lease, call_ids, now, events))
 
     def call_done(self, lease: Lease, result: ToolResult, full: str | None, now: float) -> None:
-        future = self._submit(lambda db: turns.call_done(db, lease, result, full, now), hurry=False)
+        self._unheard(self._submit(lambda db: turns.call_done(db, lease, result, full, now), hurry=False))
+
+    def _unheard(self, future: asyncio.Future[None]) -> asyncio.Future[None]:
+        """Nobody need wait: the next awaited write of the same lease fails in the same way."""
         self._unawaited.add(future)
         future.add_done_callback(self._unawaited.discard)
-        # The next awaited write of the same lease fails in the same way and is heard.
         future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return future
 
     async def results(self, lease: Lease, message: Message, events: str, *, steer: bool) -> list[Message]:
         now = self._clock.now()
@@ -174,8 +190,8 @@ class SqliteStore:
         now = self._clock.now()
         await self._submit(lambda db: turns.marker(db, lease, message, events, now))
 
-    async def note_events(self, lease: Lease, events: str) -> None:
-        await self._submit(lambda db: turns.note_events(db, lease, events))
+    def note_events(self, lease: Lease, events: str) -> asyncio.Future[None]:
+        return self._unheard(self._submit(lambda db: turns.note_events(db, lease, events)))
 
     async def finish(self, lease: Lease, end: TurnEnd, now: float) -> Ended:
         return await self._submit(lambda db: turns.finish(db, lease, end, now))
@@ -244,9 +260,7 @@ class SqliteStore:
         await self._submit(lambda db: outbox.part_sent(db, delivery_id, ref))
 
     async def sent(self, delivery_id: int, ref: str | None, now: float) -> list[Delivery]:
-        return await self._submit(
-            lambda db: outbox.sent(db, delivery_id, ref, self.runner, now), hurry=False
-        )
+        return await self._submit(lambda db: outbox.sent(db, delivery_id, ref, self.runner, now), hurry=False)
 
     async def retry_later(self, delivery_id: int, at: float, error: str) -> None:
         await self._submit(lambda db: outbox.retry_later(db, delivery_id, at, error))

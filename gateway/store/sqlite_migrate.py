@@ -50,6 +50,19 @@ def migrate(db: sqlite3.Connection, now: float) -> None:
         raise
 
 
+def refuse_foreign(path: str) -> None:
+    """Look at a file without changing it. Raises StoreVersionError for a foreign or newer database,
+    sqlite3.DatabaseError for what is none."""
+    file = Path(path)
+    if not file.exists() or file.stat().st_size == 0:
+        return
+    db = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=0.05)
+    try:
+        with_lock_wait(lambda: _version(db))
+    finally:
+        db.close()
+
+
 def _version(db: sqlite3.Connection) -> int:
     """The number of migrations applied, 0 for an empty file. Raises for what is not ours."""
     application = db.execute("PRAGMA application_id").fetchone()[0]

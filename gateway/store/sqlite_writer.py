@@ -11,6 +11,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import aiosqlite
@@ -29,16 +30,25 @@ LINGER = 0.004  # seconds that an operation without hurry waits for company
 class Database(aiosqlite.Connection):
     """A connection that runs a whole function in the driver's thread: one hop, not one a statement."""
 
+    def post(self, operation: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
+        """Have `operation` called with the raw connection, in its thread."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._tx.put_nowait((future, partial(operation, self._conn)))
+        return future
+
     async def run(self, operation: Callable[[sqlite3.Connection], T]) -> T:
         """Call `operation` with the raw connection, in its thread."""
-        result: T = await self._execute(operation, self._conn)  # type: ignore[no-untyped-call]
-        return result
+        return await self.post(operation)
 
 
-async def connect(path: str, *, read_only: bool = False) -> Database:
-    """Open one connection: WAL, FULL. Raises sqlite3.Error."""
+async def connect(
+    path: str, *, read_only: bool = False, look_first: Callable[[str], None] = lambda path: None
+) -> Database:
+    """Open one connection: WAL, FULL. `look_first` sees the file before anything is written to it.
+    Raises sqlite3.Error, and whatever `look_first` raises."""
 
     def connector() -> sqlite3.Connection:
+        look_first(path)
         # Short waits in the driver, longer ones with jitter around the batch: see _begin.
         return sqlite3.connect(path, timeout=0.05, isolation_level=None, cached_statements=256)
 
@@ -48,12 +58,16 @@ async def connect(path: str, *, read_only: bool = False) -> Database:
     def prepare(db: sqlite3.Connection) -> None:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
-        db.execute("PRAGMA wal_autocheckpoint = 1000")
+        db.execute("PRAGMA wal_autocheckpoint = 4000")
         db.execute("PRAGMA journal_size_limit = 67108864")
         if read_only:
             db.execute("PRAGMA query_only = ON")
 
-    await database.run(lambda db: with_lock_wait(lambda: prepare(db)))
+    try:
+        await database.run(lambda db: with_lock_wait(lambda: prepare(db)))
+    except BaseException:
+        await database.close()
+        raise
     return database
 
 
@@ -64,14 +78,13 @@ def with_lock_wait(act: Callable[[], T], wait: float = WAIT) -> T:
         try:
             return act()
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode not in _BUSY or time.monotonic() >= give_up_at:
+            # The low byte is the kind; the rest says more about it.
+            if error.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() >= give_up_at:
                 raise
             time.sleep(random.uniform(0.002, 0.03))  # noqa: S311 - jitter, not a secret
 
 
-_BUSY = frozenset(
-    {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_BUSY_SNAPSHOT, sqlite3.SQLITE_BUSY_RECOVERY}
-)
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 class Writer:
@@ -80,8 +93,10 @@ class Writer:
     def __init__(self, database: Database, wait: float = WAIT) -> None:
         self._database, self._wait = database, wait
         self._waiting: list[tuple[Operation, asyncio.Future[Any]]] = []
-        self._task: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._running: list[tuple[Operation, asyncio.Future[Any]]] = []
+        self._begin: asyncio.Handle | None = None
+        self._hurried = False
+        self._idle: asyncio.Future[None] | None = None
 
     def submit(
         self, operation: Callable[[sqlite3.Connection], T], *, hurry: bool = True
@@ -91,49 +106,63 @@ class Writer:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._waiting.append((operation, future))
-        if self._task is not None:
+        if self._running or self._hurried:
             return future
         if hurry:
-            self._begin()
-        elif self._timer is None:
-            self._timer = loop.call_later(LINGER, self._begin)
+            self._cancel_linger()
+            # In the next round of the loop: what others submit in this one shares the commit.
+            self._begin, self._hurried = loop.call_soon(self._flush), True
+        elif self._begin is None:
+            self._begin = loop.call_later(LINGER, self._flush)
         return future
 
-    def _begin(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._task is None and self._waiting:
-            self._task = asyncio.get_running_loop().create_task(self._drain())
-
     async def close(self) -> None:
-        """Wait until everything that was submitted is carried out."""
-        self._begin()
-        while self._task is not None:
-            await asyncio.wait({self._task})
+        """Carry out everything that was submitted."""
+        if self._waiting and not self._running:
+            self._flush()
+        if self._running:
+            self._idle = asyncio.get_running_loop().create_future()
+            await self._idle
 
-    async def _drain(self) -> None:
-        try:
-            while self._waiting:
-                batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
-                operations = [operation for operation, _ in batch]
-                try:
-                    outcomes = await self._database.run(lambda db: _commit(db, operations, self._wait))  # noqa: B023
-                except sqlite3.Error as error:
-                    failure = StoreUnavailable(f"the database could not be written: {error}")
-                    failure.__cause__ = error
-                    outcomes = [(False, failure)] * len(batch)
-                for (_, future), (succeeded, value) in zip(batch, outcomes, strict=True):
-                    if future.cancelled():
-                        continue
-                    if succeeded:
-                        future.set_result(value)
-                    else:
-                        future.set_exception(value)
-        finally:
-            self._task = None
-            if self._waiting:
-                self._task = asyncio.get_running_loop().create_task(self._drain())
+    def _cancel_linger(self) -> None:
+        if self._begin is not None:
+            self._begin.cancel()
+        self._begin, self._hurried = None, False
+
+    def _flush(self) -> None:
+        """Hand what waits to the driver's thread, as one transaction."""
+        self._cancel_linger()
+        self._running, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
+        operations = [operation for operation, _ in self._running]
+        wait = self._wait
+        posted = self._database.post(lambda db: _commit(db, operations, wait))
+        posted.add_done_callback(self._flushed)
+
+    def _flushed(self, posted: asyncio.Future[list[Outcome]]) -> None:
+        batch, self._running = self._running, []
+        for (_, future), (succeeded, value) in zip(batch, _outcomes(posted, len(batch)), strict=True):
+            if future.cancelled():
+                continue
+            if succeeded:
+                future.set_result(value)
+            else:
+                future.set_exception(value)
+        if self._waiting:
+            self._flush()
+        elif self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
+
+
+def _outcomes(posted: asyncio.Future[list[Outcome]], count: int) -> list[Outcome]:
+    """What became of each operation; nothing was stored when the transaction itself failed."""
+    error = posted.exception()
+    if error is None:
+        return posted.result()
+    if isinstance(error, sqlite3.Error):
+        failure = StoreUnavailable(f"the database could not be written: {error}")
+        failure.__cause__ = error
+        return [(False, failure)] * count
+    return [(False, error)] * count
 
 
 def _commit(db: sqlite3.Connection, operations: Sequence[Operation], wait: float) -> list[Outcome]:

@@ -54,6 +54,7 @@ class CallContext:
     session_id: str
     turn_id: str
     idempotency_key: str  # the same for every run of one approved call
+    full_result: Callable[[str], Awaitable[str | None]] | None = None  # of a call of this session
 
 
 Handler = Callable[[Json, CallContext], Awaitable[str | ToolOutput]]

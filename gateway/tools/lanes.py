@@ -162,6 +162,7 @@ async def _call(ready: Ready, context: LaneContext) -> ToolOutput:
         session_id=context.session_id,
         turn_id=context.turn_id,
         idempotency_key=f"{context.session_id}:{ready.call.id}",
+        full_result=context.journal.full_result,
     )
     try:
         outcome = await ready.tool.handler(ready.args, call)

@@ -6,7 +6,6 @@ that names them does. An agent's own tool of the same name replaces the built-in
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from gateway.approvals import Option, Question
@@ -16,8 +15,6 @@ from gateway.tools.base import CallContext, Tool
 RESULT_CAP = 30_000  # characters of a tool result that enter the conversation
 RESULT_HEAD, RESULT_TAIL = 24_000, 4_000
 PAGE = 20_000  # characters that one read_result returns
-
-FullResult = Callable[[str], Awaitable[str | None]]
 
 ASK_USER_SCHEMA: Json = {
     "type": "object",
@@ -73,26 +70,24 @@ ASK_USER = Tool(
 )
 
 
-def read_result_tool(full_result: FullResult) -> Tool:
-    """`read_result` over one run's journal."""
+async def _read_result(args: Json, context: CallContext) -> str:
+    whole = await context.full_result(args["ref"]) if context.full_result is not None else None
+    if whole is None:
+        return f"there is no stored result {args['ref']!r}"
+    offset = args.get("offset", 0)
+    piece = whole[offset : offset + PAGE]
+    end = offset + len(piece)
+    return f"[characters {offset} to {end} of {len(whole)}]\n{piece}"
 
-    async def run(args: Json, context: CallContext) -> str:
-        whole = await full_result(args["ref"])
-        if whole is None:
-            return f"there is no stored result {args['ref']!r}"
-        offset = args.get("offset", 0)
-        piece = whole[offset : offset + PAGE]
-        end = offset + len(piece)
-        return f"[characters {offset} to {end} of {len(whole)}]\n{piece}"
 
-    return Tool(
-        name="read_result",
-        description="Read on in a tool result that was shortened.",
-        input_schema=READ_RESULT_SCHEMA,
-        handler=run,
-        safe=True,
-        system="read_result",
-    )
+READ_RESULT = Tool(
+    name="read_result",
+    description="Read on in a tool result that was shortened.",
+    input_schema=READ_RESULT_SCHEMA,
+    handler=_read_result,
+    safe=True,
+    system="read_result",
+)
 
 
 def capped(call_id: str, text: str) -> str:

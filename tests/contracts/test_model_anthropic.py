@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 import pytest
+from llmock.scenarios import Reply as LlmockReply
+from llmock.scenarios import ToolCall
 
 from gateway.messages import Json
 from gateway.providers.anthropic import AnthropicModel
@@ -75,9 +76,7 @@ class LlmockBackend:
     """An emulator by other people. It does not know thinking, and its limits are its own."""
 
     secret = "sk-ant-llmock"
-    cannot: frozenset[Ability] = frozenset(
-        {"hold", "length", "refusal", "empty", "thinking", "broken_arguments"}
-    )
+    cannot: frozenset[Ability] = frozenset({"hold", "thinking", "broken_arguments"})
 
     def __init__(self, llmock: Any) -> None:
         self._llmock = llmock
@@ -91,13 +90,16 @@ class LlmockBackend:
     def will_call(
         self, name: str, args: Json | str, *, stop: Literal["length", "refusal"] | None = None
     ) -> None:
-        self._llmock.call_tool(wire_name(name), json.loads(args) if isinstance(args, str) else args)
+        assert not isinstance(args, str)
+        finish = {"length": "length", "refusal": "content_filter"}[stop] if stop else None
+        calls = (ToolCall(wire_name(name), args),)
+        self._llmock.add(LlmockReply(tool_calls=calls, finish_reason=finish))
 
     def will_think(self, thinking: str) -> None:
         raise NotImplementedError
 
     def will_be_empty(self) -> None:
-        raise NotImplementedError
+        self._llmock.add(LlmockReply(text=""))
 
     def will_fail(self, failure: Failure) -> None:
         if failure == "too_long":

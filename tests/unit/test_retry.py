@@ -73,7 +73,7 @@ REQUEST = ModelRequest(system="", messages=[user("go")])
 
 
 def patient(clock: HandClock, *models: Listed, jitter: Callable[[], float] = lambda: 0.5) -> ResilientModel:
-    return ResilientModel(models, clock=clock, jitter=jitter)
+    return ResilientModel(models, clock=clock, jitter=jitter, second_chance=True)
 
 
 async def test_a_busy_model_is_asked_again_after_growing_waits() -> None:
@@ -163,6 +163,12 @@ async def test_c067_a_second_useless_reply_stands() -> None:
     model = Listed("a", reply(""))
     response = await patient(HandClock(), model).complete(REQUEST)
     assert (response.content, len(model.asked)) == ((), 2)
+
+
+async def test_c067_without_a_second_chance_an_empty_reply_goes_to_the_caller() -> None:
+    model = Listed("a", reply(""), reply())
+    assert await ResilientModel([model], clock=HandClock()).complete(REQUEST) == reply("")
+    assert len(model.asked) == 1
 
 
 @pytest.mark.parametrize(

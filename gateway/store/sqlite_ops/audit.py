@@ -25,7 +25,8 @@ def append_audit(
     last = db.execute(SQL["last_audit"]).fetchone()
     seq, previous = (last[0] + 1, last[1]) if last else (1, "")
     text = canonical_json(body)
-    line = (seq, at, kind, actor, session_id, pending_id, args_hash, text, previous)
+    # As the column gives it back: a whole number would be spelled, and so hashed, differently.
+    line = (seq, float(at), kind, actor, session_id, pending_id, args_hash, text, previous)
     db.execute(SQL["insert_audit"], (*line, _hash(line)))
 
 

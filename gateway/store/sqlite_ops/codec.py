@@ -34,6 +34,17 @@ def loads(text: str) -> Json:
     return value
 
 
+def turn_id(session_id: str, number: int) -> str:
+    """A turn is its session and its number there."""
+    return f"{session_id}.{number}"
+
+
+def turn_place(turn: str) -> tuple[str, int]:
+    """(session id, number) of a turn's id; ("", 0) for what is none."""
+    session_id, dot, number = turn.rpartition(".")
+    return (session_id, int(number)) if dot and number.isdecimal() else ("", 0)
+
+
 def actor_text(actor: Actor) -> str:
     """The stored form of an actor: a JSON list, so that ids may hold colons."""
     return dumps(list(actor))

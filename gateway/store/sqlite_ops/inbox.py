@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlite3 import Connection
+from typing import Literal
 
 import msgspec
 
@@ -10,6 +11,7 @@ from gateway.messages import Actor, Message, ThreadKey, encode_message, new_id
 from gateway.store.base import LEASE_SECONDS
 from gateway.store.rows import Accepted, Claim, Incoming, Lease, Press
 from gateway.store.sqlite_ops.codec import SQL, Row, actor_text, dumps, grant, loads
+from gateway.store.sqlite_ops.codec import turn_id as turn_id_of
 
 
 class Queued(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +38,8 @@ def accept(db: Connection, incoming: Incoming, runner: str, claim: bool) -> Acce
     if head is not None and not (free and (ahead := _queued(db, session_id)) == 0):
         free = False
     state, body = ("done", None) if free else ("queued", _body(incoming))
-    row = (*identity, "message", state, session_id, body, incoming.received_at)
+    place = None if free else _place(db, session_id, "next_place")
+    row = (*identity, "message", state, session_id, body, incoming.received_at, place)
     if db.execute(SQL["insert_inbox"], row).rowcount == 0:
         known = db.execute(SQL["inbox_session"], (*identity, "message")).fetchone()
         return Accepted(outcome="duplicate", session_id=known[0])
@@ -72,6 +75,12 @@ def _queued(db: Connection, session_id: str) -> int:
     return count
 
 
+def _place(db: Connection, session_id: str, which: str) -> int:
+    """A place in the session's queue: `next_place` at its end, `front_place` before everything."""
+    place: int = db.execute(SQL[which], (session_id,)).fetchone()[0]
+    return place
+
+
 def _body(incoming: Incoming) -> str:
     return dumps(Queued(message=incoming.message, actor=incoming.actor))
 
@@ -102,12 +111,12 @@ def begin_turn(
 ) -> Claim:
     """Take the lease, write the user message and the turn. `head`: columns of session_head."""
     session_id, agent, tenant, _status, _generation, epoch, turns, log_length = head
-    turn_id = new_id("t")
+    turn_id = turn_id_of(session_id, turns + 1)
     until, title = at + LEASE_SECONDS, message.text[:60]
     db.execute(SQL["claim_session"], (runner, until, turn_id, 1, 1, at, title, session_id))
     db.execute(
         SQL["insert_turn"],
-        (turn_id, session_id, turns + 1, "message", log_length, actor_text(requester), message_id, "{}", at),
+        (session_id, turns + 1, "message", log_length, actor_text(requester), message_id, "{}", at),
     )
     db.execute(SQL["insert_message"], (session_id, log_length, encode_message(message), at))
     return Claim(
@@ -127,13 +136,14 @@ def begin_turn(
 def accept_press(db: Connection, press: Press) -> bool:
     """See Store.accept_press."""
     body = dumps({"thread": press.key.thread, "actor": list(press.actor), "body": press.body})
-    row = (*press.key[:3], press.action_id, "press", "queued", "", body, press.received_at)
+    place = _place(db, "", "next_place")
+    row = (*press.key[:3], press.action_id, "press", "queued", "", body, press.received_at, place)
     return db.execute(SQL["insert_inbox"], row).rowcount == 1
 
 
-def press_done(db: Connection, key: ThreadKey, action_id: str) -> None:
-    """See Store.press_done."""
-    db.execute(SQL["press_done"], (*key[:3], action_id))
+def done(db: Connection, key: ThreadKey, message_id: str, kind: Literal["message", "press"]) -> None:
+    """Carried out, or used as something else: only the identity stays."""
+    db.execute(SQL["inbox_done"], (*key[:3], message_id, kind))
 
 
 def presses_left(db: Connection) -> list[Press]:
@@ -158,16 +168,16 @@ def take_queued(db: Connection, session_id: str) -> tuple[str, Queued] | None:
     row = db.execute(SQL["next_queued"], (session_id,)).fetchone()
     if row is None:
         return None
-    db.execute(SQL["inbox_done"], (row[0],))
-    return row[1], QUEUED.decode(row[2])
+    db.execute(SQL["inbox_done"], (*row[:4], "message"))
+    return row[3], QUEUED.decode(row[4])
 
 
 def take_all_queued(db: Connection, session_id: str) -> list[Message]:
     """Everything that waits, taken out of the queue (`busy = "steer"`)."""
     messages = []
-    for id_, _message_id, body in db.execute(SQL["all_queued"], (session_id,)).fetchall():
-        db.execute(SQL["inbox_done"], (id_,))
-        messages.append(QUEUED.decode(body).message)
+    for row in db.execute(SQL["all_queued"], (session_id,)).fetchall():
+        db.execute(SQL["inbox_done"], (*row[:4], "message"))
+        messages.append(QUEUED.decode(row[4]).message)
     return messages
 
 
@@ -176,4 +186,6 @@ def queue_feedback(
 ) -> None:
     """A denial's feedback as the session's next user message."""
     body = dumps(Queued(message=message, actor=actor))
-    db.execute(SQL["insert_inbox"], (*key[:3], id_, "message", "queued", session_id, body, at))
+    place = _place(db, session_id, "front_place")
+    row = (*key[:3], id_, "message", "queued", session_id, body, at, place)
+    db.execute(SQL["insert_inbox"], row)

@@ -6,7 +6,16 @@ from sqlite3 import Connection
 
 from gateway.messages import Message, ThreadKey, decode_messages
 from gateway.store.rows import CallRecord, Notice, PendingRecord, SessionView, Timer, TurnView
-from gateway.store.sqlite_ops.codec import SQL, Row, call_record, loads, pending_record, read_spent
+from gateway.store.sqlite_ops.codec import (
+    SQL,
+    Row,
+    call_record,
+    loads,
+    pending_record,
+    read_spent,
+    turn_place,
+)
+from gateway.store.sqlite_ops.codec import turn_id as turn_id_of
 from gateway.store.sqlite_ops.inbox import QUEUED
 
 
@@ -58,18 +67,19 @@ def notices(db: Connection, session_id: str) -> list[Notice]:
 def queued_texts(db: Connection, session_id: str) -> list[tuple[str, str]]:
     """See Store.queued_texts."""
     rows = db.execute(SQL["all_queued"], (session_id,))
-    return [(message_id, QUEUED.decode(body).message.text) for _id, message_id, body in rows]
+    return [(row[3], QUEUED.decode(row[4]).message.text) for row in rows]
 
 
 def turn_of_message(db: Connection, session_id: str, message_id: str) -> str | None:
     """See Store.turn_of_message."""
     row = db.execute(SQL["turn_of_message"], (session_id, message_id)).fetchone()
-    return None if row is None else row[0]
+    return None if row is None else turn_id_of(session_id, row[0])
 
 
 def turn(db: Connection, turn_id: str) -> TurnView | None:
     """See Store.turn."""
-    row = db.execute(SQL["turn_view"] + " WHERE t.id = ?", (turn_id,)).fetchone()
+    where = " WHERE t.session_id = ? AND t.number = ?"
+    row = db.execute(SQL["turn_view"] + where, turn_place(turn_id)).fetchone()
     return None if row is None else _turn(row)
 
 
@@ -84,21 +94,21 @@ def turns_after(db: Connection, session_id: str, number: int, limit: int) -> lis
 
 def _turn(row: Row) -> TurnView:
     return TurnView(
-        id=row[0],
-        session_id=row[1],
-        number=row[2],
-        trigger=row[3],
-        state=row[4],
-        outcome=row[5],
-        detail=row[6],
-        text=row[7],
-        agent=row[8],
-        events=row[9],
-        spent=read_spent(row[10]),
-        usage=loads(row[11]),
-        first_seq=row[12],
-        started_at=row[13],
-        ended_at=row[14],
+        id=turn_id_of(row[0], row[1]),
+        session_id=row[0],
+        number=row[1],
+        trigger=row[2],
+        state=row[3],
+        outcome=row[4],
+        detail=row[5],
+        text=row[6],
+        agent=row[7],
+        events=row[8],
+        spent=read_spent(row[9]),
+        usage=loads(row[10]),
+        first_seq=row[11],
+        started_at=row[12],
+        ended_at=row[13],
     )
 
 

@@ -20,7 +20,7 @@ from gateway.store.rows import PendingRecord, Resolved, StopDone, Verdict
 from gateway.store.sqlite_ops import outbox
 from gateway.store.sqlite_ops.audit import append_audit
 from gateway.store.sqlite_ops.codec import SQL, dumps, pending_record
-from gateway.store.sqlite_ops.inbox import insert_session, queue_feedback
+from gateway.store.sqlite_ops.inbox import done, insert_session, queue_feedback
 
 NOBODY = Actor("", "", "")
 
@@ -122,7 +122,7 @@ def _decided(db: Connection, record: PendingRecord, verdict: Verdict) -> Resolve
             queue_feedback(db, record.session_id, record.key, text, verdict.actor, identity, verdict.at)
     if verdict.consumes is not None:
         key, message_id = verdict.consumes
-        db.execute(SQL["message_used"], (*key[:3], message_id))
+        done(db, key, message_id, "message")
     db.execute(SQL["batch_has_decisions"], (verdict.at, record.session_id))
     outbox.enqueue_later(db, outbox.redraws_of(db, record.id), verdict.at)
     still_open = _still_open(db, record.session_id)
@@ -259,16 +259,16 @@ def fresh_session(
     db: Connection, key: ThreadKey, agent: str, tenant: str, by: str, actor: Actor, now: float
 ) -> StopDone:
     """See Store.fresh_session."""
-    done = stop(db, key, "", by, actor, "/new", now)
+    stopped = stop(db, key, "", by, actor, "/new", now)
     new = new_id("s")
     insert_session(db, new, key, agent, tenant, now)
-    if done.session_id:
-        db.execute(SQL["move_queued"], (new, done.session_id))
-    append_audit(db, now, "new_session", str(actor), {"by": by, "after": done.session_id}, session_id=new)
+    if stopped.session_id:
+        db.execute(SQL["move_queued"], (new, stopped.session_id))
+    append_audit(db, now, "new_session", str(actor), {"by": by, "after": stopped.session_id}, session_id=new)
     return StopDone(
-        session_id=done.session_id,
-        running=done.running,
-        closed=done.closed,
-        queued=done.queued,
+        session_id=stopped.session_id,
+        running=stopped.running,
+        closed=stopped.closed,
+        queued=stopped.queued,
         new_session_id=new,
     )

@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from gateway.approvals import Pending
 from gateway.errors import LeaseLost
 from gateway.journal import CallRow
-from gateway.messages import Message, ThreadKey, ToolResult, decode_message, encode_message, new_id
+from gateway.messages import Message, ThreadKey, ToolResult, decode_message, encode_message
 from gateway.store.base import LEASE_SECONDS
 from gateway.store.rows import (
     CallRecord,
@@ -34,7 +34,9 @@ from gateway.store.sqlite_ops.codec import (
     pending_record,
     read_actor,
     read_spent,
+    turn_place,
 )
+from gateway.store.sqlite_ops.codec import turn_id as turn_id_of
 from gateway.store.sqlite_ops.inbox import begin_turn, take_all_queued, take_queued
 
 
@@ -68,19 +70,20 @@ def _take_over(db: Connection, row: Row, runner: str, now: float) -> Claim:
 def _go_on(db: Connection, row: Row, runner: str, now: float) -> Claim:
     """A stopped turn was decided about: a new turn answers, with what the old one had spent."""
     session_id, old_turn = row[0], row[12]
-    turn_id = new_id("t")
-    requester, message_id, spent = db.execute(SQL["turn_origin"], (old_turn,)).fetchone()
+    number = row[13] + 1
+    turn_id = turn_id_of(session_id, number)
+    requester, message_id, spent = db.execute(SQL["turn_origin"], turn_place(old_turn)).fetchone()
     db.execute(SQL["claim_session"], (runner, now + LEASE_SECONDS, turn_id, 1, 0, now, "", session_id))
     db.execute(
         SQL["insert_turn"],
-        (turn_id, session_id, row[13] + 1, "resume", row[14], requester, message_id, spent, now),
+        (session_id, number, "resume", row[14], requester, message_id, spent, now),
     )
     return _existing(db, row, runner, turn_id, "resume", now)
 
 
 def _existing(db: Connection, row: Row, runner: str, turn_id: str, kind: str, now: float) -> Claim:
     session_id, agent = row[0], row[5]
-    requester, message_id, spent = db.execute(SQL["turn_origin"], (turn_id,)).fetchone()
+    requester, message_id, spent = db.execute(SQL["turn_origin"], turn_place(turn_id)).fetchone()
     calls, decisions = open_batch(db, session_id)
     return Claim(
         kind=kind,  # type: ignore[arg-type]
@@ -147,7 +150,7 @@ def _append(db: Connection, lease: Lease, messages: Sequence[Message], first: in
 def note_events(db: Connection, lease: Lease, events: str) -> None:
     """See Store.note_events."""
     _held(db, lease)
-    db.execute(SQL["add_events"], (events, lease.turn_id))
+    db.execute(SQL["add_events"], (events, *turn_place(lease.turn_id)))
 
 
 def reply(
@@ -163,7 +166,6 @@ def reply(
             (
                 lease.session_id,
                 call.call.id,
-                lease.turn_id,
                 seq,
                 call.call.name,
                 dumps(call.args),
@@ -173,7 +175,7 @@ def reply(
                 result,
             ),
         )
-    db.execute(SQL["add_events"], (events, lease.turn_id))
+    db.execute(SQL["add_events"], (events, *turn_place(lease.turn_id)))
 
 
 def calls_started(db: Connection, lease: Lease, call_ids: Sequence[str], now: float, events: str) -> None:
@@ -182,7 +184,7 @@ def calls_started(db: Connection, lease: Lease, call_ids: Sequence[str], now: fl
     for call_id in call_ids:
         db.execute(SQL["start_call"], (now, lease.session_id, call_id))
     if events:
-        db.execute(SQL["add_events"], (events, lease.turn_id))
+        db.execute(SQL["add_events"], (events, *turn_place(lease.turn_id)))
 
 
 def call_done(db: Connection, lease: Lease, result: ToolResult, full: str | None, now: float) -> None:
@@ -201,14 +203,14 @@ def results(
         db.execute(SQL["calls_answered"], (lease.session_id, result.tool_use_id))
     db.execute(SQL["delete_checkpoint"], (lease.session_id,))
     db.execute(SQL["close_batch"], (lease.session_id,))
-    db.execute(SQL["add_events"], (events, lease.turn_id))
+    db.execute(SQL["add_events"], (events, *turn_place(lease.turn_id)))
     return said
 
 
 def marker(db: Connection, lease: Lease, message: Message, events: str, now: float) -> None:
     """See Store.marker."""
     _append(db, lease, [message], hold(db, lease, 1, now), now)
-    db.execute(SQL["add_events"], (events, lease.turn_id))
+    db.execute(SQL["add_events"], (events, *turn_place(lease.turn_id)))
 
 
 def finish(db: Connection, lease: Lease, end: TurnEnd, now: float) -> Ended:
@@ -238,7 +240,7 @@ def _end(db: Connection, lease: Lease, end: TurnEnd, turn: str, session: str, ca
             dumps(end.usage),
             end.events,
             now,
-            lease.turn_id,
+            *turn_place(lease.turn_id),
         ),
     )
     return row
@@ -259,7 +261,7 @@ def park(db: Connection, lease: Lease, stop: Park, now: float) -> Ended:
     status = "ready" if decided or cancel else "pending"
     row = _end(db, lease, stop.end, "parked", status, cancel, now)
     generation = row[1]
-    requester = db.execute(SQL["turn_origin"], (lease.turn_id,)).fetchone()[0]
+    requester = db.execute(SQL["turn_origin"], turn_place(lease.turn_id)).fetchone()[0]
     agent = db.execute(SQL["session_head"], (lease.session_id,)).fetchone()[1]
     for pending in stop.new_pendings:
         _insert_pending(db, lease, pending, agent, generation, requester, now)

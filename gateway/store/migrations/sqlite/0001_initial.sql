@@ -48,7 +48,6 @@ CREATE TABLE messages (
 
 -- One run of the loop. events: packed lines, see gateway/eventlog.py.
 CREATE TABLE turns (
-  id         TEXT PRIMARY KEY,
   session_id TEXT NOT NULL,
   number     INTEGER NOT NULL,
   trigger    TEXT NOT NULL,
@@ -63,16 +62,15 @@ CREATE TABLE turns (
   usage      TEXT NOT NULL DEFAULT '{}',
   events     TEXT NOT NULL DEFAULT '',
   started_at REAL NOT NULL,
-  ended_at   REAL
+  ended_at   REAL,
+  PRIMARY KEY (session_id, number)
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX turns_of_session ON turns (session_id, number);
 
 -- The write-ahead journal of calls. result is kept here until the step's results are in the log;
 -- full_result only where the log holds a capped one.
 CREATE TABLE tool_calls (
   session_id  TEXT NOT NULL,
   call_id     TEXT NOT NULL,
-  turn_id     TEXT NOT NULL,
   seq         INTEGER NOT NULL,
   tool        TEXT NOT NULL,
   args        TEXT NOT NULL,
@@ -139,9 +137,8 @@ CREATE TABLE grants (
 ) WITHOUT ROWID;
 CREATE INDEX grants_live ON grants (agent) WHERE revoked_at IS NULL;
 
--- Identity for ever; the body only until it has been carried out.
+-- Identity for ever; body and place in the queue only until it has been carried out.
 CREATE TABLE inbox (
-  id           INTEGER PRIMARY KEY,
   channel      TEXT NOT NULL,
   workspace    TEXT NOT NULL,
   conversation TEXT NOT NULL,
@@ -149,11 +146,12 @@ CREATE TABLE inbox (
   kind         TEXT NOT NULL CHECK (kind IN ('message', 'press')),
   state        TEXT NOT NULL CHECK (state IN ('queued', 'done')),
   session_id   TEXT NOT NULL,
+  place        INTEGER,
   body         TEXT,
-  received_at  REAL NOT NULL
-);
-CREATE UNIQUE INDEX inbox_identity ON inbox (channel, workspace, conversation, message_id, kind);
-CREATE INDEX inbox_queued ON inbox (session_id, id) WHERE state = 'queued';
+  received_at  REAL NOT NULL,
+  PRIMARY KEY (channel, workspace, conversation, message_id, kind)
+) WITHOUT ROWID;
+CREATE INDEX inbox_queued ON inbox (session_id, place) WHERE state = 'queued';
 
 CREATE TABLE deliveries (
   id           INTEGER PRIMARY KEY,

@@ -1,1 +1,1 @@
-UPDATE turns SET events = events || ? WHERE id = ?
+UPDATE turns SET events = events || ? WHERE session_id = ? AND number = ?

@@ -1,3 +1,3 @@
 UPDATE turns
    SET state = ?, outcome = ?, detail = ?, answer = ?, spent = ?, usage = ?, events = events || ?, ended_at = ?
- WHERE id = ?
+ WHERE session_id = ? AND number = ?

@@ -1,1 +1,2 @@
-UPDATE inbox SET state = 'done', body = NULL WHERE id = ?
+UPDATE inbox SET state = 'done', body = NULL
+ WHERE channel = ? AND workspace = ? AND conversation = ? AND message_id = ? AND kind = ?

@@ -1,1 +1,1 @@
-UPDATE threads SET workspace = ?, conversation = ? WHERE channel = ? AND workspace = ? AND conversation = ?
+UPDATE OR IGNORE threads SET workspace = ?, conversation = ? WHERE channel = ? AND workspace = ? AND conversation = ?

@@ -1,1 +1,2 @@
-SELECT id, message_id, body FROM inbox WHERE session_id = ? AND state = 'queued' ORDER BY id LIMIT 1
+SELECT channel, workspace, conversation, message_id, body
+  FROM inbox WHERE session_id = ? AND state = 'queued' ORDER BY place LIMIT 1

@@ -1,2 +1,2 @@
 SELECT channel, workspace, conversation, message_id, body, received_at
-  FROM inbox WHERE kind = 'press' AND state = 'queued' ORDER BY id
+  FROM inbox WHERE session_id = '' AND kind = 'press' AND state = 'queued' ORDER BY place

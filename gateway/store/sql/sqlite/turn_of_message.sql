@@ -1,1 +1,1 @@
-SELECT id FROM turns WHERE session_id = ? AND message_id = ? ORDER BY number LIMIT 1
+SELECT number FROM turns WHERE session_id = ? AND message_id = ? ORDER BY number LIMIT 1

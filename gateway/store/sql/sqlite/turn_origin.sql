@@ -1,1 +1,1 @@
-SELECT requester, message_id, spent FROM turns WHERE id = ?
+SELECT requester, message_id, spent FROM turns WHERE session_id = ? AND number = ?

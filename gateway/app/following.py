@@ -1,0 +1,155 @@
+"""Following a session's events: the stored ones in order, and what grows between them.
+
+Any process may run the turn: stored events come from rows, looked at when this process hears that
+they changed and every POLL seconds besides. Pieces of a growing reply exist in the process that
+runs the turn only; each waits here until the events before it were read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from gateway.app.hub import Hub, Listener, Piece
+from gateway.app.logs import Logs
+from gateway.errors import StoreError
+from gateway.eventlog import SESSION, Stored, WireEvent, unpack
+from gateway.events import AssistantDelta, encode_event
+from gateway.log import redact
+from gateway.store.base import Store
+from gateway.store.rows import TurnView
+
+POLL = 0.5  # seconds between looks at rows that another process may have written
+ADVANCES = 200  # turns that one look takes at most
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Between two events: after event `index` of turn `number`, which is number `count` of the
+    run that the turn was in (a turn that was taken over has had several)."""
+
+    number: int = 0
+    index: int = -1
+    turn_id: str = ""
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """One event for a reader, and the turn that it belongs to. `id` None: a piece, not stored."""
+
+    turn_id: str
+    type: str
+    data: str
+    id: str | None = None
+
+
+class Events:
+    """The events of all sessions."""
+
+    def __init__(self, store: Store, logs: Logs, hub: Hub) -> None:
+        self._store, self._logs, self._hub = store, logs, hub
+
+    async def place(self, session_id: str, number: int, index: int) -> Place | None:
+        """The place right after event `number.index`; None when there is no such event."""
+        turns = await self._store.turns_after(session_id, number, 1)
+        if not turns or turns[0].number != number:
+            return None
+        lines = turns[0].events.splitlines()
+        if not 0 <= index < len(lines):
+            return None
+        return Place(number=number, index=index, turn_id=turns[0].id, count=_count(lines, index))
+
+    async def follow(
+        self, session_id: str, place: Place, *, live: bool = True
+    ) -> AsyncIterator[tuple[Followed, ...]]:
+        """What comes after a place, without end: batches, each at once. It ends early only when the
+        store fails; the reader goes on later from the last id that it saw."""
+        waiting: list[Piece] = []
+        with self._hub.listen(session_id, live=live) as listener:
+            while True:
+                try:
+                    batch, place = await self._look(session_id, place, listener, waiting)
+                except StoreError as error:
+                    _log.warning("a reader of events was let go: %s", redact(str(error)))
+                    return
+                if batch:
+                    yield tuple(batch)
+                if not listener.stale:
+                    await listener.wait(POLL)
+
+    async def _look(
+        self, session_id: str, place: Place, listener: Listener, waiting: list[Piece]
+    ) -> tuple[list[Followed], Place]:
+        batch: list[Followed] = []
+        _add(waiting, listener.take())
+        if listener.stale:
+            listener.stale = False
+            events, more = await self._stored(session_id, place)
+            listener.stale = listener.stale or more
+            for event, after in events:
+                batch += _due(waiting, place)
+                batch.append(
+                    Followed(turn_id=after.turn_id, type=event.type, data=event.data, id=event.id)
+                )
+                place = after
+                _forget(waiting, place, done=event.type == "done")
+        batch += _due(waiting, place)
+        return batch, place
+
+    async def _stored(self, session_id: str, place: Place) -> tuple[list[tuple[WireEvent, Place]], bool]:
+        """The stored events after a place, each with the place after it; whether there are more."""
+        turns = await self._store.turns_after(session_id, place.number, ADVANCES)
+        news = [turn for turn in turns if len(turn.events.splitlines()) > _skip(turn, place)]
+        if not news:
+            return [], False
+        first, log = news[0].first_seq, await self._logs.read(session_id)
+        results = {r.tool_use_id: r.content for message in log[first:] for r in message.results}
+        if any('["result",' in turn.events for turn in news):
+            for call in await self._store.calls(session_id):
+                if call.result is not None:
+                    results.setdefault(call.call_id, call.result.content)
+        events = []
+        for turn in news:
+            lines, skip = turn.events.splitlines(), _skip(turn, place)
+            stored = Stored(turn=turn, log=log, first_seq=0, results=results)
+            for index, event in enumerate(unpack(stored, skip=skip), skip):
+                after = Place(
+                    number=turn.number, index=index, turn_id=turn.id, count=_count(lines, index)
+                )
+                events.append((event, after))
+        return events, len(turns) == ADVANCES
+
+
+def _skip(turn: TurnView, place: Place) -> int:
+    return place.index + 1 if turn.number == place.number else 0
+
+
+def _count(lines: list[str], index: int) -> int:
+    """How many events of its run come up to this one, itself included."""
+    start = next((n for n in range(index, -1, -1) if lines[n] == SESSION), 0)
+    return index - start + 1
+
+
+def _add(waiting: list[Piece], pieces: list[Piece]) -> None:
+    """A turn that was taken up again says everything again: pieces of its earlier runs go."""
+    for piece in pieces:
+        waiting[:] = [w for w in waiting if w.turn_id != piece.turn_id or w.run >= piece.run]
+        waiting.append(piece)
+
+
+def _due(waiting: list[Piece], place: Place) -> list[Followed]:
+    """Take out the pieces that come right here, as one."""
+    here = [p for p in waiting if (p.turn_id, p.after) == (place.turn_id, place.count)]
+    if not here:
+        return []
+    waiting[:] = [p for p in waiting if p not in here]
+    data = encode_event(AssistantDelta(text="".join(p.text for p in here)))
+    return [Followed(turn_id=place.turn_id, type="assistant:delta", data=data)]
+
+
+def _forget(waiting: list[Piece], place: Place, *, done: bool) -> None:
+    """Drop the pieces of replies that are stored by now."""
+    waiting[:] = [p for p in waiting if p.turn_id != place.turn_id or (p.after >= place.count and not done)]
