@@ -33,7 +33,7 @@ from channels.base import (
 )
 from gateway.approvals import Answer, Approve, Deny, Pending, Question, Resolution
 from gateway.messages import Actor, Json, ThreadKey, canonical_json
-from gateway.notices import deciders_text, fate_text, when
+from gateway.notices import agreed_text, deciders_text, fate_text, when
 from gateway.store.rows import PendingRecord
 from gateway.tools.base import MASK, masked
 
@@ -113,7 +113,7 @@ def card(record: PendingRecord, *, repeat: bool = False) -> Card:
         choices=_choices(record) if is_open and question is not None else (),
         multi=question is not None and question.multi,
         forms=tuple(_forms(pending, shown)) if is_open else (),
-        status=fate_text(record) or _agreed(record),
+        status=fate_text(record) or agreed_text(record),
         repeat=repeat,
     )
 
@@ -124,12 +124,6 @@ def _state(record: PendingRecord) -> Literal["open", "decided", "expired", "supe
             return same
         case _:
             return "decided"
-
-
-def _agreed(record: PendingRecord) -> str:
-    if record.pending.kind == "question" or not record.votes:
-        return ""
-    return f"{len(record.votes)} of {record.pending.quorum} agree: {', '.join(record.votes)}"
 
 
 def _summary(pending: Pending) -> str:

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
-from typing import Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 from gateway import faults
 from gateway.clock import Clock
-from gateway.errors import GatewayError, StoreError
+from gateway.errors import GatewayError, StoreError, StoreUnavailable
+from gateway.log import redact
 from gateway.messages import ThreadKey
 from gateway.store.base import Store
 from gateway.store.rows import Delivery
 
 FIRST_RETRY, LAST_RETRY = 1.0, 300.0  # seconds
+ODD_ATTEMPTS = 5  # of a row that fails in a way that nobody has foreseen
+T = TypeVar("T")
 # The fault points around a row's way out and around the note that it is out, where they have own names.
 _SENDING = {"card": "card", "redraw": "redraw"}
 _STORING = {"card": "ref", "redraw": "redrawn"}
@@ -43,15 +46,22 @@ class DeliveryFailed(GatewayError):
         super().__init__(reason)
 
 
+class Posted(NamedTuple):
+    """One part of a row is out. `more`: another part follows."""
+
+    ref: str
+    more: bool = False
+
+
 class Outlet(Protocol):
     """What turns a row into platform messages."""
 
     def serves(self, channel: str) -> bool:
         """Whether this process has that channel."""
 
-    def deliver(self, row: Delivery) -> AsyncIterator[str]:
-        """Send what of the row is not in `row.refs` yet; yields the reference of each part as
-        soon as it is out. Raises DeliveryFailed."""
+    def deliver(self, row: Delivery) -> AsyncIterator[Posted]:
+        """Send what of the row is not in `row.refs` yet; yields each part as soon as it is out, and
+        sends the next only when it is asked for. Raises DeliveryFailed."""
 
 
 class Deliveries:
@@ -90,62 +100,96 @@ class Deliveries:
         self._closed = True
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=seconds)
-        for task in self._tasks:
+        left = set(self._tasks)
+        for task in left:
             task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def send(self, row: Delivery) -> None:
         """One row, and then whatever its thread has next."""
         try:
-            waiting = [row]
-            while waiting:
-                waiting = await self._send_one(waiting[0])
+            following = [row]
+            while following:
+                first, *others = following
+                self.take(others)
+                following = await self._send_one(first)
         except StoreError as error:
-            _log.error("delivery %s stays in the outbox: %s", row.id, error)
+            _log.error("delivery %s stays in the outbox: %s", row.id, redact(str(error)))
 
     async def _send_one(self, row: Delivery) -> list[Delivery]:
         if not self._outlet.serves(row.key.channel):
-            await self._store.retry_later(row.id, self._clock.now() + LAST_RETRY, "no such channel here")
+            await self._later(row, self._clock.now() + LAST_RETRY, "no such channel here")
             return []
         try:
             last = await self._parts(row)
         except DeliveryFailed as failure:
             return await self._failed(row, failure)
+        except StoreError as error:
+            return await self._failed(row, DeliveryFailed(redact(str(error))))
+        except Exception as error:  # one row that cannot be sent must not hold up its thread for ever
+            _log.exception("delivery %s to %s failed", row.id, row.key.channel)
+            final = row.attempts >= ODD_ATTEMPTS
+            return await self._failed(row, DeliveryFailed(type(error).__name__, final=final))
         stored = _STORING.get(row.kind, "sent")
         faults.reach(f"{stored}.before")
-        following = await self._store.sent(row.id, last, self._clock.now())
+        following = await self._insist(lambda: self._store.sent(row.id, last, self._clock.now()))
         faults.reach(f"{stored}.after")
         return following if not self._closed else await self._put_back(following)
 
+    async def _insist(self, write: Callable[[], Awaitable[T]]) -> T:
+        """Note what has happened, however long the database takes: a row that nobody brings to an
+        end would hold up its thread until the next start."""
+        pause = FIRST_RETRY
+        while True:
+            try:
+                return await write()
+            except StoreUnavailable as error:
+                if self._closed:
+                    raise
+                _log.error("the outbox cannot be written: %s", redact(str(error)))
+            await self._clock.sleep(pause)
+            pause = min(LAST_RETRY, 2 * pause)
+
     async def _parts(self, row: Delivery) -> str | None:
-        """Send part by part; every reference but the last is stored on the way."""
+        """Send part by part; every reference but the last is stored before the next part goes out,
+        so that no crash and no refusal repeats a part that is out."""
         place = _SENDING.get(row.kind, "send")
         faults.reach(f"{place}.before")
         last: str | None = None
-        async for ref in self._outlet.deliver(row):
+        async for posted in self._outlet.deliver(row):
             faults.reach(f"{place}.after")
-            if last is not None:
-                await self._store.part_sent(row.id, last, self._clock.now())
-            last = ref
+            last = posted.ref
+            if posted.more:
+                await self._part_sent(row, last)
         if last is None:
             faults.reach(f"{place}.after")
         return last
+
+    async def _part_sent(self, row: Delivery, ref: str) -> None:
+        await self._insist(lambda: self._store.part_sent(row.id, ref, self._clock.now()))
 
     async def _put_back(self, rows: Sequence[Delivery]) -> list[Delivery]:
         for row in rows:
             await self._store.retry_later(row.id, self._clock.now(), "")
         return []
 
+    async def _moved(self, old: ThreadKey, new: ThreadKey) -> None:
+        await self._insist(lambda: self._store.move_thread(old, new))
+
+    async def _later(self, row: Delivery, at: float, why: str) -> None:
+        await self._insist(lambda: self._store.retry_later(row.id, at, why))
+
     async def _failed(self, row: Delivery, failure: DeliveryFailed) -> list[Delivery]:
         now = self._clock.now()
         if failure.moved_to is not None:
-            await self._store.retry_later(row.id, now, str(failure))
-            await self._store.move_thread(row.key, failure.moved_to)
+            await self._moved(row.key, failure.moved_to)
+            await self._later(row, now, str(failure))
             return []
         if failure.final:
             _log.warning("delivery %s to %s given up: %s", row.id, row.key.channel, failure)
-            return await self._store.give_up(row.id, str(failure), now)
+            return await self._insist(lambda: self._store.give_up(row.id, str(failure), now))
         wait = failure.retry_after
         if wait is None:
             wait = min(LAST_RETRY, FIRST_RETRY * 2 ** min(row.attempts - 1, 12))
-        await self._store.retry_later(row.id, now + wait, str(failure))
+        await self._later(row, now + wait, str(failure))
         return []

@@ -28,10 +28,11 @@ class Desk:
         agent_of: Callable[[ThreadKey], str],
         clock: Clock,
         on_deliveries: Callable[[Sequence[Delivery]], None],
+        tenant_of: Callable[[ThreadKey], str] = lambda key: "",
     ) -> None:
         self._store, self._turns, self._resolutions = store, turns, resolutions
         self._agents, self._agent_of, self._clock = agents, agent_of, clock
-        self._on_deliveries = on_deliveries
+        self._on_deliveries, self._tenant_of = on_deliveries, tenant_of
         self._answers: dict[str, Callable[[Command, Press], Awaitable[str]]] = {
             "new": self._new,
             "stop": self._stop,
@@ -57,11 +58,17 @@ class Desk:
         return text
 
     async def _new(self, command: Command, press: Press) -> str:
-        return await self._fresh(press, self._agent_of(press.key))
+        return await self._fresh(press, await self._current_agent(press.key))
+
+    async def _current_agent(self, key: ThreadKey) -> str:
+        """The one that answers there now: chosen with /agent, else the route's."""
+        view = await self._store.session_of(key)
+        return view.agent if view is not None and view.agent in self._agents else self._agent_of(key)
 
     async def _fresh(self, press: Press, agent: str) -> str:
         by = notices.person(press.actor, press.body.get("author", ""))
-        done = await self._store.fresh_session(press.key, agent, "", by, press.actor, self._clock.now())
+        tenant, now = self._tenant_of(press.key), self._clock.now()
+        done = await self._store.fresh_session(press.key, agent, tenant, by, press.actor, now)
         if done.session_id:
             self._turns.cancel(done.session_id, f"/new by {by}")
             self._turns.wake(done.session_id)
@@ -85,7 +92,7 @@ class Desk:
 
     async def _status(self, command: Command, press: Press) -> str:
         view = await self._store.session_of(press.key)
-        if view is None:
+        if view is None or (not view.log_length and view.status == "idle" and not view.queued):
             return f"Nothing has been said here yet. The agent is {self._agent_of(press.key)}."
         words = {"idle": "waiting for you", "running": "at work", "ready": "about to go on"}
         state = words.get(view.status, "waiting for somebody's decision")
@@ -106,7 +113,9 @@ class Desk:
         """The code says which; without one, only a single open request can be meant."""
         code = command.words[0].casefold() if command.words else ""
         if code:
-            records = [r for r in await self._store.pendings(code=code, open_only=False)]
+            found = await self._store.pendings(code=code, open_only=False)
+            # Codes are short and come back some day: one that is open is meant.
+            records = [record for record in found if record.state == "open"] or found[-1:]
         else:
             records = await self._store.pendings(key=press.key)
         if not records:
@@ -124,13 +133,12 @@ class Desk:
         return (await self._resolutions.decide(click)).text
 
     async def _model(self, command: Command, press: Press) -> str:
-        agent = self._agents.get(self._agent_of(press.key))
+        agent = self._agents.get(await self._current_agent(press.key))
         return f"The model here is {agent.model}." if agent is not None else "No model is configured here."
 
     async def _agent(self, command: Command, press: Press) -> str:
         if not command.words:
-            view = await self._store.session_of(press.key)
-            current = view.agent if view is not None else self._agent_of(press.key)
+            current = await self._current_agent(press.key)
             return f"The agent here is {current}. There are: {', '.join(sorted(self._agents))}."
         name = command.words[0]
         if name not in self._agents:

@@ -79,6 +79,12 @@ def pack(event: Event, log_length: int) -> str:
             return encode_event(event)
 
 
+def event_lines(turn: TurnView) -> list[str]:
+    """The packed lines of a turn. Only a newline ends one: the other line separators of Unicode
+    may stand in an argument."""
+    return turn.events.split("\n")[:-1]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
     """Where references lead: the log from `first_seq` on, and results by call id."""
@@ -95,21 +101,21 @@ class Stored:
 
     def pending_ids(self) -> list[str]:
         """What the turn waits for, as its loop said."""
-        for line in reversed(self.turn.events.splitlines()):
+        for line in reversed(event_lines(self.turn)):
             if line.startswith('{"type":"loop:pending_'):
                 return [str(pending_id) for pending_id in json.loads(line)["pending"]]
         return []
 
     def error(self) -> str:
         """The name of the error that ended the turn, empty for none."""
-        for line in self.turn.events.splitlines():
+        for line in event_lines(self.turn):
             if line.startswith('{"type":"error"'):
                 return str(json.loads(line)["error"])
         return ""
 
     def answer(self) -> str:
         """The text of the finished loop, where there is one."""
-        for line in self.turn.events.splitlines():
+        for line in event_lines(self.turn):
             if line.startswith('["answer",'):
                 return self.text(json.loads(line)[1])
         return ""
@@ -126,7 +132,7 @@ class WireEvent:
 
 def unpack(stored: Stored, skip: int = 0) -> list[WireEvent]:
     """The events of one turn, from index `skip` on."""
-    lines = stored.turn.events.splitlines()
+    lines = event_lines(stored.turn)
     events = []
     for index in range(skip, len(lines)):
         type_, data = _unpack_line(lines[index], stored)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,20 +19,26 @@ from gateway.bridge import Said
 from gateway.clock import Clock
 from gateway.commands import Command, read_command
 from gateway.desk import Desk
+from gateway.errors import StoreUnavailable
 from gateway.log import redact
 from gateway.messages import Actor, Json, ThreadKey, user
 from gateway.resolutions import Click, ClickResult, Resolutions
 from gateway.store.base import Store
-from gateway.store.rows import Accepted, Incoming, Press
+from gateway.store.rows import Accepted, Incoming, PendingRecord, Press, TakenPress
 from gateway.turns import Turns
 
+PAUSES = (0.5, 2.0, 8.0)  # seconds between tries of a press or command
 _log = logging.getLogger(__name__)
 
 
 class Presses(Protocol):
     """Carries out a stored press of a card's button and answers the person."""
 
-    async def carry_out(self, press: Press) -> None: ...
+    def card_of(self, press: Press) -> str:
+        """The id of the pressed card; empty for data that nobody here made."""
+
+    async def carry_out(self, press: Press, taken: TakenPress | None) -> None:
+        """`taken`: the card as it was when the press was stored; None: look it up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +74,7 @@ class Intake:
         self._desk, self._presses, self._rules, self._clock = desk, presses, rules, clock
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: set[Actor] = set()
+        self._in_hand: set[tuple[ThreadKey, str]] = set()
 
     # ---- messages
 
@@ -123,35 +130,37 @@ class Intake:
                 received_at=self._clock.now(),
             )
         )
-        if accepted.outcome == "queued" and accepted.waiting_for and accepted.ahead == 0:
+        if accepted.outcome == "queued" and accepted.waiting_for:
             self._later(self._while_pending(said, accepted))
         return accepted
 
     async def _while_pending(self, said: Said, accepted: Accepted) -> None:
-        """The first message behind something that waits: an answer to a question, the end of a
-        question that takes no such answer, or a message that waits and whose author is told."""
+        """A message behind something that waits: an answer to a question, the end of a question
+        that takes no such answer, or a message that waits; the first one's author is told so."""
         records = await self._store.pendings(session_id=accepted.session_id)
         if len(records) == 1 and (question := records[0].pending.question) is not None:
             typed = read_typed_answer(question, said.text)
             # What became of a cut-off call is never settled by a stray message.
             wanted = typed.values is not None or not question.about
             if wanted and self._resolutions.may_decide(said.actor, frozenset(), records[0]):
-                result = await self._take_answer(said, records[0].id, typed.values)
+                result = await self._take_answer(said, records[0], typed.values)
                 if result is not None:
                     return
+        if accepted.ahead:
+            return
         await self._desk.say(
             said.key, notices.queued_text(accepted.ahead, len(accepted.waiting_for)), accepted.session_id
         )
 
     async def _take_answer(
-        self, said: Said, pending_id: str, values: tuple[str, ...] | None
+        self, said: Said, record: PendingRecord, values: tuple[str, ...] | None
     ) -> ClickResult | None:
         """The typed answer, or None when the question did not take it."""
         if values is None:
-            await self._resolutions.withdraw(pending_id, said.actor, said.author)
+            await self._resolutions.withdraw(record.id, said.actor, said.author)
             return ClickResult(outcome="superseded", text="")
         click = Click(
-            pending_id=pending_id,
+            pending_id=record.id,
             resolution=Answer(values=values),
             actor=said.actor,
             name=said.author,
@@ -161,7 +170,8 @@ class Intake:
         result = await self._resolutions.decide(click)
         if result.outcome not in ("resumed", "recorded"):
             return None
-        await self._desk.say(said.key, f"Taken as your answer: {', '.join(values)}")
+        text = notices.TAKEN_AS_ANSWER.format(answer=", ".join(values))
+        await self._desk.say(said.key, text, record.session_id)
         return result
 
     async def _turn_away(self, said: Said) -> None:
@@ -179,25 +189,47 @@ class Intake:
     async def press(self, press: Press) -> None:
         """Store a press; carry it out right after. Raises StoreError: not stored."""
         faults.reach("press.before")
-        await self._store_and(press)
+        taken = await self._store.take_press(press, self._presses.card_of(press))
+        if taken.fresh:
+            self._later(self._carry_out(press, taken))
         faults.reach("press.after")
 
     async def _store_and(self, press: Press) -> None:
         if await self._store.accept_press(press):
             self._later(self._carry_out(press))
 
-    async def replay(self) -> int:
-        """Carry out what a dead process has stored only; the number of presses."""
-        left = await self._store.presses_left()
+    def replay(self, left: Sequence[Press]) -> None:
+        """Carry out what a dead process has only stored."""
         for press in left:
             self._later(self._carry_out(press))
-        return len(left)
 
-    async def _carry_out(self, press: Press) -> None:
+    async def _carry_out(self, press: Press, taken: TakenPress | None = None) -> None:
+        identity = (press.key, press.action_id)
+        if identity in self._in_hand:  # it came in while the left ones were looked up
+            return
+        self._in_hand.add(identity)
+        try:
+            await self._patiently(press, taken)
+        finally:
+            self._in_hand.discard(identity)
+
+    async def _patiently(self, press: Press, taken: TakenPress | None) -> None:
+        """Try again while the database does not answer; what is still undone is left in the inbox
+        for the next start."""
+        for pause in PAUSES:
+            try:
+                return await self._once(press, taken)
+            except StoreUnavailable as error:
+                _log.error("a press or command has to wait: %s", redact(str(error)))
+            taken = None
+            await self._clock.sleep(pause)
+        return await self._once(press, taken)
+
+    async def _once(self, press: Press, taken: TakenPress | None) -> None:
         if "command" in press.body:
             await self._desk.carry_out(_stored_command(press), press)
         else:
-            await self._presses.carry_out(press)
+            await self._presses.carry_out(press, taken)
         await self._store.press_done(press.key, press.action_id)
 
     def _command_press(self, said: Said, command: Command) -> Press:

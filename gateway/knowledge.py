@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.approvals import KnownCall, TurnCheckpoint, settle
+import msgspec
+
+from gateway.approvals import Approve, KnownCall, TurnCheckpoint, settle
 from gateway.store.rows import CallRecord, PendingRecord
 
 
@@ -13,12 +15,16 @@ def known_calls(calls: Sequence[CallRecord], decisions: Sequence[PendingRecord])
     far the call had come."""
     known: dict[str, KnownCall] = {}
     for call in calls:
-        asked = [d for d in decisions if d.pending.call_id == call.call_id and d.attempt == call.attempt]
-        known[call.call_id] = _known(call, asked[-1] if asked else None)
+        about = [d for d in decisions if d.pending.call_id == call.call_id]
+        known[call.call_id] = _known(call, about)
     return known
 
 
-def _known(call: CallRecord, asked: PendingRecord | None) -> KnownCall:
+def _known(call: CallRecord, about: Sequence[PendingRecord]) -> KnownCall:
+    """`about`: everything that people were asked about this call, oldest first."""
+    this_attempt = [record for record in about if record.attempt == call.attempt]
+    # One that is open is the newest, whatever the clock said.
+    asked = next((r for r in this_attempt if r.decision is None), this_attempt[-1] if this_attempt else None)
     if call.result is not None:
         return KnownCall(state="done", result=call.result)
     if asked is not None:
@@ -28,8 +34,17 @@ def _known(call: CallRecord, asked: PendingRecord | None) -> KnownCall:
     if call.state == "waiting":
         return KnownCall(state="undecided")
     if call.state == "started":
-        return KnownCall(state="started", args=call.args, args_hash=call.args_hash)
+        return _started(call, about)
     return KnownCall(state="allowed", args=call.args, args_hash=call.args_hash)
+
+
+def _started(call: CallRecord, about: Sequence[PendingRecord]) -> KnownCall:
+    """What began was what a person had allowed, perhaps with other arguments than the model's."""
+    for record in reversed(about):
+        if isinstance(record.decision, Approve):
+            allowed = settle(record.pending, record.decision, record.decided_by)
+            return msgspec.structs.replace(allowed, state="started")
+    return KnownCall(state="started", args=call.args, args_hash=call.args_hash)
 
 
 def new_pendings(checkpoint: TurnCheckpoint, decisions: Sequence[PendingRecord]) -> list[str]:

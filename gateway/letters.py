@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from gateway.approvals import Pending
+from gateway.approvals import INTERRUPTED, Pending
 from gateway.messages import ThreadKey
-from gateway.notices import NO_ANSWER, stop_text
+from gateway.notices import NO_ANSWER, UNKNOWN_REPORTED, stop_text
 from gateway.options import RunResult
 from gateway.outcome import Outcome
 from gateway.store.rows import Claim, Outgoing
@@ -35,12 +35,13 @@ class Letters:
         if not self.posts(claim.key):
             return ()
         session = claim.lease.session_id
+        told = self._unknown(claim, result)
         if result.outcome is Outcome.COMPLETED and result.text.strip():
             payload = {"seq": log_length - 1, "reply_to": claim.message_id}
-            return (Outgoing(key=claim.key, kind="answer", payload=payload, session_id=session),)
+            return (*told, Outgoing(key=claim.key, kind="answer", payload=payload, session_id=session))
         text = result.text or stop_text(result.outcome, result.detail) or NO_ANSWER
         notice = {"text": text, "reply_to": claim.message_id}
-        return (Outgoing(key=claim.key, kind="notice", payload=notice, session_id=session),)
+        return (*told, Outgoing(key=claim.key, kind="notice", payload=notice, session_id=session))
 
     def at_a_stop(
         self, claim: Claim, result: RunResult, new: Sequence[Pending], log_length: int
@@ -48,7 +49,7 @@ class Letters:
         """The words that came with the calls, and one card per new pending, in every place that
         its rule names as well."""
         session = claim.lease.session_id
-        out: list[Outgoing] = []
+        out = list(self._unknown(claim, result))
         last = result.messages[-1] if result.messages else None
         if last is not None and last.role == "assistant" and last.text and self.posts(claim.key):
             out.append(
@@ -62,3 +63,12 @@ class Letters:
                 if self.posts(key)
             ]
         return tuple(out)
+
+    def _unknown(self, claim: Claim, result: RunResult) -> tuple[Outgoing, ...]:
+        """With `on_unknown = "report"` the model has read that a call was cut off; so must people."""
+        cut = {r.tool_use_id for m in result.messages for r in m.results if r.content == INTERRUPTED}
+        tools = ", ".join(f"`{call.tool}`" for call in claim.calls if call.call_id in cut)
+        if not tools or not self.posts(claim.key):
+            return ()
+        notice = {"text": UNKNOWN_REPORTED.format(tools=tools)}
+        return (Outgoing(key=claim.key, kind="notice", payload=notice, session_id=claim.lease.session_id),)

@@ -22,12 +22,17 @@ STOPS: dict[Outcome, str] = {
 }
 
 DRAINED = "I am being restarted in the middle of this. I will go on by myself afterwards."
+UNKNOWN_REPORTED = (
+    "Careful: I was interrupted while {tools} was running, and it may or may not have taken effect. "
+    "I went on knowing that; please check."
+)
 NO_ANSWER = "I have no answer to that."
 QUEUED = "Noted. I am still busy with an earlier message; yours is next in line ({ahead} before it)."
 QUEUED_BEHIND_PENDING = (
     "Noted. Your message is kept and comes next; first {count} open request{s} above must be decided "
     "(/pending shows what waits, /stop gives it up)."
 )
+TAKEN_AS_ANSWER = "Taken as your answer: {answer}. (Not meant as one? `/stop`, and say it again.)"
 UNAVAILABLE = "no model could be reached ({detail})"
 
 
@@ -87,6 +92,13 @@ def fate_text(record: PendingRecord) -> str:
             return f"Closed by {cause}{at}. It did not run."
         case _:
             return ""
+
+
+def agreed_text(record: PendingRecord) -> str:
+    """Who has agreed so far to what several people decide; empty where one is enough."""
+    if record.pending.kind == "question" or not record.votes:
+        return ""
+    return f"{len(record.votes)} of {record.pending.quorum} agree: {', '.join(record.votes)}"
 
 
 def click_text(

@@ -9,13 +9,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from gateway import faults
 from gateway.agent import Agent
 from gateway.approvals import (
+    CLOSED_OUTCOME,
     Answer,
     Approve,
     ClickOutcome,
+    Expire,
     Resolution,
     Supersede,
     check_answer,
@@ -24,22 +27,25 @@ from gateway.approvals import (
     normal_answer,
 )
 from gateway.clock import Clock
-from gateway.messages import Actor, ThreadKey
+from gateway.messages import Actor, Json, ThreadKey
 from gateway.notices import click_text, person
 from gateway.store.base import Store
-from gateway.store.rows import PendingRecord, Verdict
+from gateway.store.rows import CardCopy, Claim, PendingRecord, Resolved, TakenPress, Verdict
 from gateway.tools.base import MASK, schema_problems
 
+CLOCK = Actor("clock", "", "")
+CHOOSE_ATTEMPTS = 5  # when others press the same card at the same moment
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Click:
     """A person's word. `key` and `ref`: the message that was pressed; None for words that did not
-    come from a card (API, command, terminal). `roles`: the platform's ids of the person's roles."""
+    come from a card (API, command, terminal). `roles`: the platform's ids of the person's roles.
+    `resolution` None: the word made no sense for this request, and `trouble` says why."""
 
     pending_id: str
-    resolution: Resolution
+    resolution: Resolution | None
     actor: Actor
     name: str = ""
     roles: frozenset[str] = frozenset()
@@ -47,6 +53,7 @@ class Click:
     ref: str | None = None
     via: str = ""
     consumes: tuple[ThreadKey, str] | None = None
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +68,20 @@ class ClickResult:
     problems: tuple[tuple[str, str], ...] = field(default=())
 
 
+class Claims(Protocol):
+    """Who can run what a decision sets free, right away."""
+
+    @property
+    def draining(self) -> bool: ...
+
+    def in_memory(self, session_id: str) -> int: ...
+
+    def start(self, claim: Claim) -> object: ...
+
+
 class Resolutions:
     """Decides clicks. `wake`: the session has something to go on with. `nudge`: its cards or
-    lists look different now."""
+    lists look different now. `claims`: where decided turns go on in this process; None: nowhere."""
 
     def __init__(
         self,
@@ -73,32 +91,68 @@ class Resolutions:
         operators: Sequence[str],
         wake: Callable[[str], None],
         nudge: Callable[[str], None],
+        claims: Claims | None = None,
     ) -> None:
         self._store, self._agents, self._clock = store, agents, clock
         self._operators, self._wake, self._nudge = tuple(operators), wake, nudge
+        self._claims = claims
 
-    async def decide(self, click: Click) -> ClickResult:
-        """Carry out one click. Never raises for anything that a person can do."""
-        record = await self._store.pending(click.pending_id)
-        if record is None or not await self.belongs(click.key, click.ref, record):
+    async def decide(self, click: Click, taken: TakenPress | None = None) -> ClickResult:
+        """Carry out one click. `taken`: the card as the press found it, when that is known.
+        Raises StoreError, and nothing for anything that a person can do."""
+        record = await self._admitted(click, taken)
+        if isinstance(record, ClickResult):
+            return record
+        click = _with_secrets(click, record)
+        if record.state == "open" and (problems := self._problems(click, record)):
+            await self._note(click, "invalid", record)
+            words = "; ".join(f"{name}: {text}" if name else text for name, text in problems)
+            text = click.trouble or f"Not accepted: {words}"
+            return ClickResult(outcome="invalid", text=text, record=record, problems=problems)
+        if click.resolution is None:
+            return await self._refused(click, CLOSED_OUTCOME.get(record.state, "unknown"), record)
+        result = await self._resolve(click, click.resolution, record)
+        if result.outcome in CLOSED_OUTCOME.values():
+            await self._note(click, result.outcome, record)
+        return result
+
+    async def toggle(self, click: Click, value: str, taken: TakenPress | None = None) -> ClickResult:
+        """Choose one option of a question with several answers, or take it back."""
+        record = await self._admitted(click, taken)
+        if isinstance(record, ClickResult):
+            return record
+        now = self._clock.now()
+        for _ in range(CHOOSE_ATTEMPTS):
+            if record.state != "open" or _ran_out(record, now):
+                break
+            chosen = [v for v in record.votes if v != value]
+            if value not in record.votes:
+                chosen.append(value)
+            if await self._store.choose(record.id, record.votes, chosen, now):
+                self._nudge(record.session_id)
+                text = f"Chosen: {', '.join(chosen)}" if chosen else "Nothing chosen"
+                return ClickResult(outcome="recorded", text=text, record=record)
+            record = await self._store.pending(record.id) or record  # somebody else was quicker
+        if record.state == "open" and _ran_out(record, now):
+            clock = Verdict(pending_id=record.id, resolution=Expire(), actor=CLOCK, by="the clock", at=now)
+            record = (await self._commit(clock)).record or record
+            self._nudge(record.session_id)
+        return await self._refused(click, CLOSED_OUTCOME.get(record.state, "unknown"), record)
+
+    async def _admitted(self, click: Click, taken: TakenPress | None) -> PendingRecord | ClickResult:
+        """The pending, when this card is one of its copies and this person may decide it."""
+        record = taken.record if taken is not None else await self._store.pending(click.pending_id)
+        copies = taken.copies if taken is not None else None
+        if record is None or not await self.belongs(click.key, click.ref, record, copies):
             await self._note(click, "unknown", record)
             return ClickResult(outcome="unknown", text=click_text("unknown", None))
-        click = _with_secrets(click, record)
-        if record.state == "open":
-            if not self.may_decide(click.actor, click.roles, record):
-                await self._note(click, "forbidden", record)
-                return ClickResult(outcome="forbidden", text=click_text("forbidden", record), record=record)
-            problems = self._problems(click.resolution, record)
-            if problems:
-                words = "; ".join(f"{name}: {text}" if name else text for name, text in problems)
-                return ClickResult(
-                    outcome="invalid", text=f"Not accepted: {words}", record=record, problems=problems
-                )
-        return await self._resolve(click, record)
+        if record.state == "open" and not self.may_decide(click.actor, click.roles, record):
+            return await self._refused(click, "forbidden", record)
+        return record
 
-    def changed(self, session_id: str) -> None:
-        """Something of this session looks different now."""
-        self._nudge(session_id)
+    async def _refused(self, click: Click, outcome: ClickOutcome, record: PendingRecord) -> ClickResult:
+        await self._note(click, outcome, record)
+        return ClickResult(outcome=outcome, text=click_text(outcome, record), record=record)
 
     async def withdraw(self, pending_id: str, actor: Actor, name: str) -> None:
         """The question is no longer wanted: something else was said instead of an answer."""
@@ -125,9 +179,8 @@ class Resolutions:
             operators=self._operators,
         )
 
-    async def _resolve(self, click: Click, record: PendingRecord) -> ClickResult:
+    async def _resolve(self, click: Click, resolution: Resolution, record: PendingRecord) -> ClickResult:
         agent = self._agents.get(record.agent)
-        resolution = click.resolution
         if isinstance(resolution, Answer) and record.pending.question is not None:
             resolution = Answer(values=normal_answer(record.pending.question, resolution.values))
         verdict = Verdict(
@@ -140,10 +193,7 @@ class Resolutions:
             stops_batch=agent is None or agent.on_denial == "stop",
             consumes=click.consumes,
         )
-        faults.reach("resolution.before")
-        resolved = await self._store.resolve(verdict)
-        faults.reach("resolution.after")
-        self._wake(record.session_id)
+        resolved = await self._commit(verdict)
         self._nudge(record.session_id)
         text = click_text(
             resolved.outcome,
@@ -155,12 +205,35 @@ class Resolutions:
             outcome=resolved.outcome, text=text, record=resolved.record, still_open=resolved.still_open
         )
 
-    async def belongs(self, key: ThreadKey | None, ref: str | None, record: PendingRecord) -> bool:
+    async def _commit(self, verdict: Verdict) -> Resolved:
+        """The decision, and with it the claim of what it sets free."""
+        here = self._claims if self._claims is not None and not self._claims.draining else None
+        faults.reach("resolution.before")
+        faults.reach("resume.before")
+        resolved = await self._store.resolve(
+            verdict, claim=here is not None, have=here.in_memory if here is not None else None
+        )
+        faults.reach("resolution.after")
+        if here is not None and resolved.claim is not None:
+            faults.reach("resume.after")
+            here.start(resolved.claim)
+        elif resolved.record is not None:
+            self._wake(resolved.record.session_id)
+        return resolved
+
+    async def belongs(
+        self,
+        key: ThreadKey | None,
+        ref: str | None,
+        record: PendingRecord,
+        copies: Sequence[CardCopy] | None = None,
+    ) -> bool:
         """A card's button counts only on a copy of that card that we have posted. A copy whose
         reference was lost with a dead process is recognised by its place and adopted."""
         if key is None:
             return True
-        copies = [copy for copy in await self._store.card_copies(record.id) if copy.key[:3] == key[:3]]
+        posted = copies if copies is not None else await self._store.card_copies(record.id)
+        copies = [copy for copy in posted if copy.key[:3] == key[:3]]
         if any(ref in copy.refs for copy in copies):
             return True
         if ref and any(copy.unsure for copy in copies):
@@ -168,8 +241,10 @@ class Resolutions:
             return True
         return False
 
-    def _problems(self, resolution: Resolution, record: PendingRecord) -> tuple[tuple[str, str], ...]:
-        pending = record.pending
+    def _problems(self, click: Click, record: PendingRecord) -> tuple[tuple[str, str], ...]:
+        pending, resolution = record.pending, click.resolution
+        if resolution is None:
+            return (("", click.trouble),)
         if next_state(pending.kind, resolution) is None:
             asked = "an answer" if pending.kind == "question" else "approve or deny"
             return (("", f"this request wants {asked}"),)
@@ -190,7 +265,8 @@ class Resolutions:
 
     async def _note(self, click: Click, what: str, record: PendingRecord | None) -> None:
         """Attempts that changed nothing are on record too."""
-        body = {"via": click.via, "word": type(click.resolution).__name__.lower()}
+        word = type(click.resolution).__name__.lower() if click.resolution is not None else ""
+        body: Json = {"via": click.via, "word": word}
         if click.ref:
             body["ref"] = click.ref
         await self._store.audit(
@@ -210,11 +286,28 @@ def _with_secrets(click: Click, record: PendingRecord) -> Click:
     if not isinstance(resolution, Approve) or resolution.edited_args is None:
         return click
     edited = resolution.edited_args
-    kept = {
-        name: stored[name]
-        for name in record.pending.secret
-        if name in stored and edited.get(name, MASK) == MASK
-    }
-    if {**edited, **kept} == stored:
+    for name in record.pending.secret:
+        edited = _restored(edited, stored, name)
+    if edited == stored:
         return replace(click, resolution=Approve(scope=resolution.scope))
-    return replace(click, resolution=Approve(scope=resolution.scope, edited_args={**edited, **kept}))
+    return replace(click, resolution=Approve(scope=resolution.scope, edited_args=edited))
+
+
+def _restored(edited: Json, stored: Json, name: str) -> Json:
+    """`edited` with the stored value behind `name` (a key or a dot-path, see tools.base.masked)
+    where the mask still stands, or nothing."""
+    if name in stored:
+        return {**edited, name: stored[name]} if edited.get(name, MASK) == MASK else edited
+    first, _, rest = name.partition(".")
+    if not rest or first not in stored:
+        return edited
+    inner, before = edited.get(first, MASK), stored[first]
+    if inner == MASK:
+        return {**edited, first: before}
+    if isinstance(inner, dict) and isinstance(before, dict):
+        return {**edited, first: _restored(inner, before, rest)}
+    return edited
+
+
+def _ran_out(record: PendingRecord, now: float) -> bool:
+    return record.pending.expires_at is not None and record.pending.expires_at <= now

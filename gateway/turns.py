@@ -13,16 +13,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from gateway import faults
 from gateway.agent import Agent
-from gateway.approvals import INTERRUPTED, Pending
+from gateway.approvals import INTERRUPTED
 from gateway.cancel import CancelToken
 from gateway.clock import Clock
 from gateway.errors import GatewayError, IntelligenceUnavailable, LeaseLost, StoreError
 from gateway.eventlog import EventLines
-from gateway.events import ApprovalPending, Event, QuestionPending, SessionStarted, TurnDone, TurnError
+from gateway.events import Event, SessionStarted, TurnDone, TurnError
 from gateway.gate import Scope
 from gateway.history import Transcript, repaired
 from gateway.knowledge import known_calls, new_pendings
@@ -35,11 +33,12 @@ from gateway.options import Approver, LoopOptions, RunResult
 from gateway.outcome import Outcome, exit_code
 from gateway.providers.base import Model
 from gateway.store.base import LEASE_SECONDS, Store
-from gateway.store.rows import Accepted, Claim, Delivery, Ended, Incoming, Outgoing, Park, TurnEnd
-from gateway.tools.base import masked
+from gateway.store.rows import Accepted, Claim, Delivery, Ended, Incoming, Lease, Outgoing, Park
+from gateway.turn_ends import pending_event, turn_end, unstored, with_text
 from gateway.turn_journal import TurnJournal
 
 HOT_SESSIONS = 512  # transcripts kept in memory
+ORPHAN_AFTER = 1.0  # seconds; no claim is on its way for so long
 _log = logging.getLogger(__name__)
 
 
@@ -101,6 +100,9 @@ class Turns:
         self._hot: OrderedDict[str, Session] = OrderedDict()
         self._running: dict[str, tuple[asyncio.Task[RunResult | None], CancelToken]] = {}
         self._claiming: set[asyncio.Task[None]] = set()
+        self._again: set[str] = set()
+        self._orphans: dict[Lease, float] = {}
+        self._interrupts = any(agent.busy == "interrupt" for agent in agents.values())
         self._draining = False
         self._renewed_at = 0.0
 
@@ -110,7 +112,7 @@ class Turns:
         """Store a message and, when its session is free, begin its turn in the background."""
         faults.reach("inbox.before")
         faults.reach("lease.before")
-        accepted = await self._store.accept(incoming, claim=not self._draining)
+        accepted = await self._store.accept(incoming, claim=not self._draining, have=self.in_memory)
         faults.reach("inbox.after")
         if accepted.claim is not None:
             faults.reach("lease.after")
@@ -120,17 +122,33 @@ class Turns:
         return accepted
 
     async def _interrupt_if_wanted(self, incoming: Incoming, accepted: Accepted) -> None:
-        agent = self._agents.get(incoming.agent)
-        if agent is None or agent.busy != "interrupt" or accepted.waiting_for:
+        if not self._interrupts or accepted.waiting_for:
+            return
+        session_id, running = accepted.session_id, self._running.get(accepted.session_id)
+        view = await self._store.session(session_id)
+        agent = self._agents.get(view.agent) if view is not None else None
+        if view is None or agent is None or agent.busy != "interrupt":
+            return
+        # What runs is an earlier message's turn only while this one still waits.
+        if await self._store.turn_of_message(session_id, incoming.message_id) is not None:
             return
         await self._store.stop(
-            incoming.key, accepted.session_id, "a newer message", incoming.actor, self._clock.now()
+            incoming.key,
+            session_id,
+            "a newer message",
+            incoming.actor,
+            self._clock.now(),
+            turn_id=view.turn_id,
         )
-        self.cancel(accepted.session_id, "interrupted by a newer message")
+        if running is not None:
+            running[1].cancel("interrupted by a newer message")
 
     def wake(self, session_id: str) -> None:
         """Look at a session soon: something happened that may be work."""
-        if self._draining or session_id in self._running:
+        if self._draining:
+            return
+        if session_id in self._running:
+            self._again.add(session_id)  # it may be past the point where it would have seen it
             return
         task = asyncio.get_running_loop().create_task(self._claim_and_start(session_id))
         self._claiming.add(task)
@@ -138,14 +156,26 @@ class Turns:
         task.add_done_callback(_report)
 
     async def _claim_and_start(self, session_id: str) -> None:
+        if self._draining:
+            return
         faults.reach("lease.before")
         faults.reach("resume.before")
-        claim = await self._store.claim(session_id, self._clock.now())
+        claim = await self._store.claim(session_id, self._clock.now(), have=self.in_memory)
         if claim is not None:
             faults.reach("lease.after")
             if claim.kind == "resume":
                 faults.reach("resume.after")
             self.start(claim)
+
+    def in_memory(self, session_id: str) -> int:
+        """How many entries of the session's log are here, -1 for none at all."""
+        session = self._hot.get(session_id)
+        return -1 if session is None else len(session.transcript)
+
+    @property
+    def draining(self) -> bool:
+        """Nothing new begins here any more."""
+        return self._draining
 
     def start(self, claim: Claim) -> asyncio.Task[RunResult | None]:
         """Run a claim as a task of its own."""
@@ -160,7 +190,13 @@ class Turns:
     def _ended(self, session_id: str, task: asyncio.Task[RunResult | None]) -> None:
         if self._running.get(session_id, (None,))[0] is task:
             del self._running[session_id]
+            self._look_again(session_id)
         _report(task)
+
+    def _look_again(self, session_id: str) -> None:
+        if session_id in self._again:
+            self._again.discard(session_id)
+            self.wake(session_id)
 
     def cancel(self, session_id: str, reason: str) -> bool:
         """Stop what this process runs for the session; False when it runs nothing."""
@@ -176,10 +212,20 @@ class Turns:
         """Take up what dead or slow processes left and what nobody has started; how many."""
         now = self._clock.now()
         await self._store.reap(now)
+        await self._let_go_of_orphans(now)
         sessions = [] if self._draining else await self._store.claimable(now)
         for session_id in sessions:
             self.wake(session_id)
         return len(sessions)
+
+    async def _let_go_of_orphans(self, now: float) -> None:
+        """A session that we hold and do not run: its turn was cut off by a store that failed, or
+        the claim came back to nobody. Anybody may have it."""
+        idle = [lease for lease in await self._store.held() if lease.session_id not in self._running]
+        self._orphans = {lease: self._orphans.get(lease, now) for lease in idle}
+        for lease, since in self._orphans.items():
+            if now - since >= ORPHAN_AFTER:
+                await self._store.release(lease)
 
     async def heartbeat_once(self) -> None:
         """Keep our leases, hear of stops that others asked for."""
@@ -196,10 +242,12 @@ class Turns:
         """Start nothing new; let running turns end within `seconds`; give the rest back to be
         recovered, and tell their threads."""
         self._draining = True
+        if self._claiming:
+            await asyncio.wait(set(self._claiming))
         tasks = [task for task, _ in self._running.values()]
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
-        left = [task for task in tasks if not task.done()]
+        left = [task for task, _ in self._running.values()]
         for task in left:
             task.cancel()
         if left:
@@ -221,23 +269,26 @@ class Turns:
     async def _run(self, claim: Claim, token: CancelToken) -> RunResult | None:
         try:
             return await self._turn(claim, token)
-        except LeaseLost:
-            self._hot.pop(claim.lease.session_id, None)
-            _log.warning("session %s is run by somebody else now", claim.lease.session_id)
-            return None
-        except asyncio.CancelledError:
-            self._hot.pop(claim.lease.session_id, None)
-            await self._give_back(claim)
-            return None
+        except BaseException as error:
+            self._hot.pop(claim.lease.session_id, None)  # it may hold entries that were never stored
+            if isinstance(error, LeaseLost):
+                _log.warning("session %s is run by somebody else now", claim.lease.session_id)
+                return None
+            if isinstance(error, asyncio.CancelledError):
+                await self._give_back(claim)
+                return None
+            raise
 
     async def _give_back(self, claim: Claim) -> None:
         """The process ends before the turn does."""
-        if self._letters.posts(claim.key):
-            notice = Outgoing(
-                key=claim.key, kind="notice", payload={"text": DRAINED}, session_id=claim.lease.session_id
-            )
-            await self._store.enqueue([notice], self._clock.now())
         await self._store.release(claim.lease)
+        turn = await self._store.turn(claim.lease.turn_id)
+        if turn is None or turn.state != "running" or not self._letters.posts(claim.key):
+            return
+        notice = Outgoing(
+            key=claim.key, kind="notice", payload={"text": DRAINED}, session_id=claim.lease.session_id
+        )
+        self._ports.on_deliveries(await self._store.enqueue([notice], self._clock.now()))
 
     async def _turn(self, claim: Claim, token: CancelToken) -> RunResult:
         lease, agent = claim.lease, self._agents.get(claim.agent)
@@ -289,8 +340,8 @@ class Turns:
         known = claim.log_length - (1 if claim.kind == "message" else 0)
         session = self._hot.get(session_id)
         if session is None or len(session.transcript) != known or session.agent is not agent:
-            log = (await self._store.log(session_id))[:known] if known else []
-            mended = repaired(log) if claim.kind == "message" else log
+            log = claim.log if claim.log is not None else (await self._store.log(session_id))[:known]
+            mended = repaired(log) if claim.kind == "message" else list(log)
             transcript = Transcript(mended if len(mended) == known else log)
             session = Session(agent, self._model_of(agent), transcript)
             self._hot[session_id] = session
@@ -347,10 +398,10 @@ class Turns:
             waiting = result.pending.outstanding
             new = [self._letters.addressed(claim, waiting[pending_id]) for pending_id in ids]
             for pending in new:
-                emit(_pending_event(pending))
+                emit(pending_event(pending))
             emit(self._done(claim, result))
             outgoing = self._letters.at_a_stop(claim, result, new, length)
-            end = _turn_end(result, (), events, outgoing)
+            end = turn_end(result, (), events, outgoing)
             faults.reach("stop.before")
             ended = await self._store.park(
                 claim.lease,
@@ -360,12 +411,11 @@ class Turns:
             faults.reach("stop.after")
         else:
             emit(self._done(claim, result))
-            unstored = _unstored(result)
-            end = _turn_end(result, unstored, events, self._letters.at_the_end(claim, result, length))
+            end = turn_end(result, unstored(result), events, self._letters.at_the_end(claim, result, length))
             faults.reach("final.before")
             ended = await self._store.finish(claim.lease, end, self._clock.now())
             faults.reach("final.after")
-        self._after(claim, _with_text(ended, result.text))
+        self._after(claim, with_text(ended, result.text))
         return result
 
     async def _crashed(self, claim: Claim, events: EventLines, detail: str, error: str) -> RunResult:
@@ -385,7 +435,7 @@ class Turns:
         answers = [ToolResult(tool_use_id=c.id, content=INTERRUPTED, is_error=True) for c in open_calls]
         messages = (tool_results(answers),) if answers else ()
         ended = await self._store.finish(
-            claim.lease, _turn_end(result, messages, events, outgoing), self._clock.now()
+            claim.lease, turn_end(result, messages, events, outgoing), self._clock.now()
         )
         self._after(claim, ended)
         return result
@@ -399,7 +449,8 @@ class Turns:
         if ended.deliveries:
             self._ports.on_deliveries(ended.deliveries)
         if ended.more:
-            self.wake(session_id)
+            self._again.add(session_id)
+        self._look_again(session_id)
 
     def _done(self, claim: Claim, result: RunResult, error: str = "") -> TurnDone:
         return TurnDone(
@@ -411,55 +462,6 @@ class Turns:
             pending=list(result.pending.outstanding) if result.pending is not None else [],
             exit_code=exit_code(result.outcome, error),
         )
-
-
-def _pending_event(pending: Pending) -> Event:
-    question = pending.question
-    if question is not None:
-        return QuestionPending(
-            pending_id=pending.pending_id,
-            question=question.text,
-            options=[option.label for option in question.options],
-            multi=question.multi,
-            allow_text=question.allow_text,
-        )
-    return ApprovalPending(
-        pending_id=pending.pending_id,
-        tool=pending.tool,
-        args=masked(pending.args, pending.secret),
-        reason=pending.reason,
-        expires_at=pending.expires_at,
-    )
-
-
-def _with_text(ended: Ended, text: str) -> Ended:
-    """The answer's row with its text: what is sent at once need not be read again."""
-    rows = tuple(
-        replace(row, payload={**row.payload, "text": text}) if row.kind == "answer" and text else row
-        for row in ended.deliveries
-    )
-    return replace(ended, deliveries=rows)
-
-
-def _unstored(result: RunResult) -> tuple[Message, ...]:
-    """The reply that ended the turn: the only entry that the journal has not written yet."""
-    last = result.messages[-1] if result.messages else None
-    return (last,) if last is not None and last.role == "assistant" and not last.calls else ()
-
-
-def _turn_end(
-    result: RunResult, messages: tuple[Message, ...], events: EventLines, outgoing: tuple[Outgoing, ...]
-) -> TurnEnd:
-    return TurnEnd(
-        outcome=result.outcome.value,
-        detail=result.detail,
-        text="" if result.outcome is Outcome.COMPLETED else result.text,
-        messages=messages,
-        events=events.take(),
-        outgoing=outgoing,
-        spent=result.spent,
-        usage=msgspec.to_builtins(result.usage) if result.usage.total else {},
-    )
 
 
 def _report(task: asyncio.Task[RunResult | None] | asyncio.Task[None]) -> None:

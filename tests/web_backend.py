@@ -147,7 +147,7 @@ class MemoryBackend:
         except KeyError:
             raise UnknownSession(f"no session {session_id!r}", mend="GET /sessions lists them") from None
 
-    async def session(self, session_id: str) -> SessionView:
+    async def session(self, session_id: str, start: int = 0) -> SessionView:
         session = self._session(session_id)
         ids = [event.id for event in session.events if event.id]
         cards = [card for card in self.cards.values() if card.session_id == session_id]
@@ -155,7 +155,9 @@ class MemoryBackend:
             session_id=session.id,
             agent=session.agent,
             status=session.status,
-            messages=list(session.messages),
+            messages=session.messages[start:],
+            start=min(start, len(session.messages)),
+            total=len(session.messages),
             title=session.title,
             last_event_id=ids[-1] if ids else None,
             cards=cards,

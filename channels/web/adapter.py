@@ -37,7 +37,7 @@ from channels.web.api import make_app
 from channels.web.backend import WebBackend
 from channels.web.guard import Credentials, Guard
 from channels.web.hub import Change, Hub
-from channels.web.limits import ABILITIES, DRAIN_SECONDS, LIMITS
+from channels.web.limits import ABILITIES, DRAIN_SECONDS, LIMITS, NUDGE_SECONDS
 
 WORKSPACE = "local"
 
@@ -104,6 +104,7 @@ class WebChannel:
         clock = {} if now is None else {"now": now}
         self._credentials = Credentials(tokens, cookie=f"threadgate_{port}", **clock)
         self._hub = Hub()
+        self._changed: set[str] = set()
         self._server: _Server | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -156,8 +157,18 @@ class WebChannel:
         self._server = self._task = None
 
     def nudge(self, session_id: str = "") -> None:
-        """Tell open pages to look again, for changes that pass through no delivery."""
-        self._hub.publish(Change(conversation=session_id))
+        """Tell open pages to look again, for changes that pass through no delivery. Several at once
+        are told together, a moment later. "": the lists only."""
+        if self._server is None or not self._hub.readers:
+            return
+        if not self._changed:
+            asyncio.get_running_loop().call_later(NUDGE_SECONDS, self._tell)
+        self._changed.add(session_id)
+
+    def _tell(self) -> None:
+        for session_id in self._changed:
+            self._hub.publish(Change(conversation=session_id))
+        self._changed.clear()
 
     def parts(self, message: OutboundMessage) -> Sequence[OutboundMessage]:
         return (message,)

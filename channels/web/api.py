@@ -161,8 +161,8 @@ class _Api:
 
     async def session(self, request: Request) -> Response:
         for_page, start = _flag(request, "html"), _number(request, "from", 0)
-        view = await self._backend.session(request.path_params["session_id"])
-        return answer(page_session(view, start or 0) if for_page else session_body(view))
+        view = await self._backend.session(request.path_params["session_id"], start or 0)
+        return answer(page_session(view) if for_page else session_body(view))
 
     async def events(self, request: Request) -> Response:
         after = request.headers.get("last-event-id") or request.query_params.get("after") or None

@@ -1,7 +1,8 @@
 """What the web channel needs from whoever runs the agents: one Protocol and its plain values.
 
 The composition root implements `WebBackend` over the gateway; the tests implement it in memory.
-Times are Unix seconds. Argument values arrive masked wherever a parameter is secret.
+Times are Unix seconds. Argument values arrive masked wherever a parameter is secret. Everything
+may raise Unavailable.
 
 BackendError            carries `code`, a message for people, and how to mend it
 ├── UnknownAgent        404  no agent of that name
@@ -74,6 +75,7 @@ class Posted:
 
     queued: another turn of the session runs or waits; this one comes after it.
     duplicate: a message with this `message_id` was stored before; nothing new happened.
+    answer: it was a command, like `/status`, and this came of it; there is no turn.
     """
 
     session_id: str
@@ -81,6 +83,7 @@ class Posted:
     turn_id: str | None = None
     queued: bool = False
     duplicate: bool = False
+    answer: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +117,7 @@ class PendingCard:
     schema: the tool's JSON schema, for a typed edit form; None: no editing.
     secret: parameters shown masked. Left out of `edited_args`, they keep their stored values.
     scopes: how far an approval may reach here.
+    about: `unknown`: the gateway itself asks what became of this call.
     """
 
     pending_id: str
@@ -142,6 +146,7 @@ class PendingCard:
     options: tuple[Option, ...] = ()
     multi: bool = False
     allow_text: bool = True
+    about: Literal["", "unknown"] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,8 +182,10 @@ class Notice:
 class SessionView:
     """One session as it stands.
 
-    status: `idle`, `running`, `pending_approval`, `pending_question`, or how the last turn ended.
-    messages: `{"role", "content": [blocks]}` each, append-only, in order.
+    status: `idle`, `queued`, `running`, `pending_approval`, `pending_question`, or how the last turn
+    ended.
+    messages: `{"role", "content": [blocks]}` each, append-only, in order; from number `start` on, of
+    `total`.
     last_event_id: read BEFORE the messages, so that the events after it leave no gap.
     cards: every pending of the session, settled ones too, oldest first.
     calls: the open batch. queued: what waits for its turn. All three are for the page.
@@ -188,6 +195,8 @@ class SessionView:
     agent: str
     status: str
     messages: Sequence[Json]
+    start: int = 0
+    total: int = 0
     title: str = ""
     last_event_id: str | None = None
     cards: Sequence[PendingCard] = ()
@@ -246,6 +255,8 @@ class WebBackend(Protocol):
 
     A stream that joins while a reply grows gets what it missed of that reply as one
     `assistant:delta`, after the stored events and before the next piece: joined deltas are whole.
+    Deltas come from the process that runs the turn; streams of other processes do without. A second
+    `session` event of one turn means that another run took it up: a reply begins anew.
     """
 
     def agents(self) -> Sequence[str]:
@@ -270,16 +281,16 @@ class WebBackend(Protocol):
     async def turn_events(self, posted: Posted) -> AsyncIterator[WireEvent]:
         """The events of the turn that takes the message: `session` first, `done` last, then the end."""
 
-    async def session(self, session_id: str) -> SessionView:
-        """One session. Raises UnknownSession."""
+    async def session(self, session_id: str, start: int = 0) -> SessionView:
+        """One session, with its messages from number `start` on. Raises UnknownSession."""
 
     async def sessions(self) -> Sequence[SessionSummary]:
         """All sessions, the one that moved last first; bounded to what a page can show."""
 
     async def events(self, session_id: str, after: str | None) -> AsyncIterator[WireEvent]:
         """Every stored event after `after` (None: from the first one), then live ones, without end
-        and without a gap. Raises UnknownSession, and InvalidRequest for an `after` that is no id;
-        both from the call itself, before the first event."""
+        and without a gap. Raises UnknownSession, and InvalidRequest for an `after` that is no event
+        of this session; both from the call itself, before the first event."""
 
     async def pending(self, actor: Actor) -> Sequence[PendingCard]:
         """What waits for a person now, oldest first."""

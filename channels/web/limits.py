@@ -10,6 +10,7 @@ ID_CHARS = 200
 AUDIT_ROWS = 500
 PING_SECONDS = 15
 SEND_SECONDS = 30  # a reader that takes nothing for this long is dropped and resumes by id
+NUDGE_SECONDS = 0.1  # changes within this time are told to the pages together
 LOGIN_SECONDS = 30 * 24 * 3600
 DRAIN_SECONDS = 3  # how long requests in flight may take once the channel stops
 

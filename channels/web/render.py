@@ -18,15 +18,14 @@ _OURS = frozenset({"opaque", "html", "fields"})  # vendor data stays behind; the
 _HTML_CHARS = 200_000  # beyond this the text is shown as it is
 
 
-def page_session(view: SessionView, start: int = 0) -> Json:
-    """The session for the page: the messages from index `start` on, with `html` beside each text."""
-    messages = [page_message(message) for message in view.messages[max(start, 0) :]]
+def page_session(view: SessionView) -> Json:
+    """The session for the page: its messages with `html` beside each text."""
     return {
         **session_body(view),
         "title": visible(view.title),
-        "from": max(start, 0),
-        "total": len(view.messages),
-        "messages": messages,
+        "from": view.start,
+        "total": view.total,
+        "messages": [page_message(message) for message in view.messages],
         "last_event_id": view.last_event_id,
         "cards": [page_card(card) for card in view.cards],
         "calls": [plain(call) for call in view.calls],

@@ -91,9 +91,7 @@ class Events:
             listener.stale = listener.stale or more
             for event, after in events:
                 batch += _due(waiting, place)
-                batch.append(
-                    Followed(turn_id=after.turn_id, type=event.type, data=event.data, id=event.id)
-                )
+                batch.append(Followed(turn_id=after.turn_id, type=event.type, data=event.data, id=event.id))
                 place = after
                 _forget(waiting, place, done=event.type == "done")
         batch += _due(waiting, place)
@@ -116,9 +114,7 @@ class Events:
             lines, skip = turn.events.splitlines(), _skip(turn, place)
             stored = Stored(turn=turn, log=log, first_seq=0, results=results)
             for index, event in enumerate(unpack(stored, skip=skip), skip):
-                after = Place(
-                    number=turn.number, index=index, turn_id=turn.id, count=_count(lines, index)
-                )
+                after = Place(number=turn.number, index=index, turn_id=turn.id, count=_count(lines, index))
                 events.append((event, after))
         return events, len(turns) == ADVANCES
 

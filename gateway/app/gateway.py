@@ -72,7 +72,7 @@ class Gateway:
     """`async with Gateway(parts):` runs until the block ends, then drains."""
 
     def __init__(self, parts: Parts) -> None:
-        self.parts, self.store, self.hub = parts, parts.store, Hub()
+        self.parts, self.store, self.hub = parts, parts.store, Hub(self._tell_pages)
         self.channels: dict[str, Channel] = {channel.name: channel for channel in parts.channels}
         self.failed: dict[str, str] = {}
         self._signs = ProgressSigns(self.channels)
@@ -83,6 +83,7 @@ class Gateway:
             parts.clock,
             parts.letters,
             ports=TurnPorts(
+                on_run=self.hub.begin,
                 on_event=self._on_event,
                 on_commit=self.hub.nudge,
                 on_deliveries=lambda r: self.deliveries.take(r),
@@ -92,7 +93,13 @@ class Gateway:
         self.deliveries = Deliveries(self.store, ChannelOutlet(self.store, self.channels), parts.clock)
         self.timers = Timers(self.store, parts.clock, self.turns.wake)
         self.resolutions = Resolutions(
-            self.store, parts.agents, parts.clock, parts.operators, self.turns.wake, self._nudge
+            self.store,
+            parts.agents,
+            parts.clock,
+            parts.operators,
+            self.turns.wake,
+            self._nudge,
+            claims=self.turns,
         )
         self.desk = Desk(
             self.store,
@@ -102,6 +109,7 @@ class Gateway:
             lambda key: parts.rules.route(key).agent,
             parts.clock,
             self.deliveries.take,
+            lambda key: parts.rules.route(key).tenant,
         )
         presses = CardPresses(self.store, self.resolutions, self.channels)
         self.intake = Intake(
@@ -142,6 +150,10 @@ class Gateway:
         self.hub.nudge(session_id)
         self._outbox_changed.set()
 
+    def _tell_pages(self, session_id: str) -> None:
+        if self.web is not None:
+            self.web.nudge(session_id)
+
     # ---- life
 
     async def __aenter__(self) -> Gateway:
@@ -155,12 +167,13 @@ class Gateway:
         """Open the store, take up what was left, start the channels. A channel that cannot start
         is reported and left out; the others run. Raises StoreError, and ChannelError when none runs."""
         await self.store.open()
-        await self.store.reap(self.parts.clock.now())
-        await self.store.redraw_cards(self.parts.clock.now())
+        found = await self.store.start_up(self.parts.clock.now())
         inbound = GatewayInbound(self.intake)
         for channel in list(self.channels.values()):
             await self._start_channel(channel, inbound)
-        await self.intake.replay()
+        self.intake.replay(found.presses)
+        for session_id in found.sessions:
+            self.turns.wake(session_id)
         self._duties = [
             asyncio.create_task(self._duty("heartbeat", self.turns.heartbeat_once)),
             asyncio.create_task(self._duty("turns", self.turns.sweep_once)),
@@ -195,18 +208,17 @@ class Gateway:
     async def _duty(
         self, name: str, step: Callable[[], Awaitable[object]], wake: asyncio.Event | None = None
     ) -> None:
-        """Call a duty's step again and again; trouble is logged and tried again."""
+        """Call a duty's step every TICK, and at once when it is woken; trouble is logged and the
+        step tried again. `start` has looked at everything already."""
+        wake = wake or asyncio.Event()
         while True:
-            try:
-                await step()
-            except StoreError as error:
-                _log.error("%s: %s", name, redact(str(error)))
-            if wake is None:
-                await asyncio.sleep(TICK)
-                continue
             try:
                 async with asyncio.timeout(TICK):
                     await wake.wait()
             except TimeoutError:
-                continue
+                pass
             wake.clear()
+            try:
+                await step()
+            except StoreError as error:
+                _log.error("%s: %s", name, redact(str(error)))

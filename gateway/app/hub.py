@@ -88,9 +88,10 @@ class _Run:
 
 
 class Hub:
-    """The listeners of all sessions."""
+    """The listeners of all sessions. `pages`: told of every session that changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, pages: Callable[[str], None] = lambda session_id: None) -> None:
+        self._pages = pages
         self._listeners: defaultdict[str, set[Listener]] = defaultdict(set)
         self._runs: dict[str, _Run] = {}
         self._begun = 0
@@ -117,6 +118,7 @@ class Hub:
         """A turn begins to run here, or goes on."""
         self._begun += 1
         self._runs[claim.lease.session_id] = _Run(self._begun, claim.lease.turn_id, store_events)
+        self.nudge(claim.lease.session_id)
 
     def event(self, claim: Claim, event: Event) -> None:
         """From a running turn, before it is stored."""
@@ -140,3 +142,4 @@ class Hub:
         """The session's rows changed."""
         for listener in self._listeners.get(session_id, ()):
             listener.nudge()
+        self._pages(session_id)

@@ -9,10 +9,9 @@ from channels.base import Channel, InboundMessage, InboundPress, MessageRef
 from gateway.bridge import Bad, Toggle, actor_in, key_in, key_out, pressed_card, read_press, said
 from gateway.intake import Intake
 from gateway.messages import Json
-from gateway.notices import click_text
 from gateway.resolutions import Click, Resolutions
 from gateway.store.base import Store
-from gateway.store.rows import PendingRecord, Press
+from gateway.store.rows import Press, TakenPress
 
 
 class GatewayInbound:
@@ -68,31 +67,31 @@ class CardPresses:
     def __init__(self, store: Store, resolutions: Resolutions, channels: Mapping[str, Channel]) -> None:
         self._store, self._resolutions, self._channels = store, resolutions, channels
 
-    async def carry_out(self, press: Press) -> None:
+    def card_of(self, press: Press) -> str:
+        """The id of the pressed card; empty for data that nobody here made."""
+        return pressed_card(_restored(press)) or ""
+
+    async def carry_out(self, press: Press, taken: TakenPress | None) -> None:
         """Decide, and tell the person who pressed what came of it."""
         pressed = _restored(press)
         channel = self._channels.get(press.key.channel)
         if channel is None:
             return
-        text = await self._decided(pressed, channel)
+        text = await self._decided(pressed, channel, taken)
         await channel.notify_actor(pressed, text)
 
-    async def _decided(self, press: InboundPress, channel: Channel) -> str:
+    async def _decided(self, press: InboundPress, channel: Channel, taken: TakenPress | None) -> str:
         pending_id = pressed_card(press)
-        record = await self._store.pending(pending_id) if pending_id else None
-        if record is None:
-            return click_text("unknown", None)
-        meaning = read_press(press, record)
-        roles = await channel.roles(press.actor, press.thread)
-        if isinstance(meaning, Toggle):
-            return await self._toggle(press, record, meaning, roles)
-        if isinstance(meaning, Bad) and record.state == "open":
-            return meaning.text
-        if isinstance(meaning, Bad):
-            return click_text("already", record)
+        if taken is not None:
+            record = taken.record
+        else:
+            record = await self._store.pending(pending_id) if pending_id else None
+        meaning = read_press(press, record) if record is not None else Bad(text="")
+        roles = await channel.roles(press.actor, press.thread) if record is not None else frozenset[str]()
         click = Click(
-            pending_id=record.id,
-            resolution=meaning,
+            pending_id=pending_id or "",
+            resolution=None if isinstance(meaning, Bad | Toggle) else meaning,
+            trouble=meaning.text if isinstance(meaning, Bad) else "",
             actor=actor_in(press.actor),
             name=press.author,
             roles=roles,
@@ -100,20 +99,6 @@ class CardPresses:
             ref=press.message_ref,
             via=f"{press.thread.channel} message {press.message_ref}",
         )
-        return (await self._resolutions.decide(click)).text
-
-    async def _toggle(
-        self, press: InboundPress, record: PendingRecord, toggle: Toggle, roles: frozenset[str]
-    ) -> str:
-        if not await self._resolutions.belongs(key_in(press.thread), press.message_ref, record):
-            return click_text("unknown", None)
-        if not self._resolutions.may_decide(actor_in(press.actor), roles, record):
-            return click_text("forbidden", record)
-        chosen = [v for v in record.votes if v != toggle.value]
-        if toggle.value not in record.votes:
-            chosen.append(toggle.value)
-        if await self._store.choose(record.id, record.votes, chosen, press.sent_at):
-            self._resolutions.changed(record.session_id)
-            return f"Chosen: {', '.join(chosen)}" if chosen else "Nothing chosen"
-        now = await self._store.pending(record.id)
-        return click_text("already" if now and now.state != "open" else "unknown", now)
+        if isinstance(meaning, Toggle):
+            return (await self._resolutions.toggle(click, meaning.value, taken)).text
+        return (await self._resolutions.decide(click, taken)).text

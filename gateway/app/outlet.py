@@ -16,7 +16,7 @@ from channels.base import (
     TargetGone,
 )
 from gateway.bridge import card, key_in, key_out
-from gateway.deliveries import DeliveryFailed
+from gateway.deliveries import DeliveryFailed, Posted
 from gateway.log import redact
 from gateway.store.base import Store
 from gateway.store.rows import Delivery
@@ -32,27 +32,29 @@ class ChannelOutlet:
         """Whether this process has that channel."""
         return channel in self._channels
 
-    async def deliver(self, row: Delivery) -> AsyncIterator[str]:
+    async def deliver(self, row: Delivery) -> AsyncIterator[Posted]:
         """Send the row's parts that are not out yet."""
         try:
             match row.kind:
                 case "card":
-                    yield await self._show(row)
+                    yield Posted(await self._show(row))
                 case "redraw":
                     await self._redraw(row)
                 case _:
-                    async for ref in self._send(row):
-                        yield ref
+                    async for posted in self._send(row):
+                        yield posted
         except ChannelError as error:
             raise translated(error) from error
 
-    async def _send(self, row: Delivery) -> AsyncIterator[str]:
+    async def _send(self, row: Delivery) -> AsyncIterator[Posted]:
         channel = self._channels[row.key.channel]
         parts = channel.parts(await self._message(row))
-        for index, part in enumerate(parts[len(row.refs) :]):
+        left = parts[len(row.refs) :]
+        for index, part in enumerate(left):
             # Only the part that was on its way when its sender died may be there already.
             again = replace(part, repeat=row.repeat and index == 0)
-            yield await channel.send(key_out(row.key), again)
+            ref = await channel.send(key_out(row.key), again)
+            yield Posted(ref, more=index + 1 < len(left))
 
     async def _message(self, row: Delivery) -> OutboundMessage:
         if "text" in row.payload:

@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Literal
 
 import msgspec
 
 from channels.web import backend as web
 from gateway.agent import Agent
+from gateway.app.logs import Logs
 from gateway.approvals import Question
-from gateway.eventlog import Stored, WireEvent, unpack
 from gateway.messages import Json, Message, ToolUse
-from gateway.notices import deciders_text, fate_text
+from gateway.notices import agreed_text, deciders_text, fate_text
 from gateway.outcome import Outcome
 from gateway.store.base import Store
 from gateway.store.rows import AuditLine, CallRecord, PendingRecord, SessionView, TurnView
-from gateway.tools.base import masked
+from gateway.tools.base import MASK, masked
+from gateway.tools.system import ASK_USER, READ_RESULT
 
-ADVANCES = 200  # turns that one look at a session's events takes at most
+ALL = 100_000  # cards of one session
+SYSTEM_TOOLS = (ASK_USER.name, READ_RESULT.name)
 
 
 class SessionReader:
     """Reads; changes nothing."""
 
-    def __init__(self, store: Store, agents: Mapping[str, Agent]) -> None:
-        self._store, self._agents = store, agents
+    def __init__(self, store: Store, agents: Mapping[str, Agent], logs: Logs) -> None:
+        self._store, self._agents, self._logs = store, agents, logs
 
-    async def session(self, session_id: str) -> web.SessionView | None:
+    async def session(self, session_id: str, start: int = 0) -> web.SessionView | None:
         """One session with everything that its page shows; None for an unknown id."""
         view = await self._store.session(session_id)
         if view is None:
             return None
         turn = await self._store.turn(view.turn_id) if view.turn_id else None
-        last_event = _last_event(turn)
-        records = await self._store.pendings(session_id=session_id, open_only=False)
-        log = await self._store.log(session_id)
+        last_event = await self._last_event(turn)
+        records = await self._store.pendings(session_id=session_id, open_only=False, limit=ALL)
+        log = await self._logs.read(session_id)
+        shown = [message for message in log if message.kind != "trim"]
         calls = await self._store.calls(session_id)
         notices = await self._store.notices(session_id)
         hidden = self._hidden(view.agent, records)
@@ -43,7 +47,9 @@ class SessionReader:
             session_id=view.id,
             agent=view.agent,
             status=_status(view, turn, records),
-            messages=[_message(m, hidden) for m in log if m.kind != "trim"],
+            messages=[hidden.message(message) for message in shown[start:]],
+            start=min(start, len(shown)),
+            total=len(shown),
             title=view.title,
             last_event_id=last_event,
             cards=[card_of(record) for record in records],
@@ -73,65 +79,68 @@ class SessionReader:
             )
         return summaries
 
-    async def events(self, session_id: str, number: int, index: int) -> list[WireEvent]:
-        """The stored events after position `number.index`, in order."""
-        events: list[WireEvent] = []
-        turns = await self._store.turns_after(session_id, number, ADVANCES)
-        if not turns:
-            return events
-        log = await self._store.log(session_id, turns[0].first_seq)
-        results = {r.tool_use_id: r.content for message in log for r in message.results}
-        for call in await self._store.calls(session_id):
-            if call.result is not None:
-                results.setdefault(call.call_id, call.result.content)
-        for turn in turns:
-            stored = Stored(turn=turn, log=log, first_seq=turns[0].first_seq, results=results)
-            events += unpack(stored, skip=index + 1 if turn.number == number else 0)
-        return events
+    async def _last_event(self, turn: TurnView | None) -> str | None:
+        """The id of the newest stored event, None when there is none."""
+        while turn is not None and not turn.events:
+            before = await self._store.turns_after(turn.session_id, turn.number - 1, 1)
+            turn = before[0] if before and before[0].number < turn.number else None
+        return f"{turn.number}.{len(turn.events.splitlines()) - 1}" if turn is not None else None
 
-    def _hidden(self, agent: str, records: Sequence[PendingRecord]) -> dict[str, frozenset[str]]:
-        """Tool -> arguments that people may not see."""
-        known = self._agents.get(agent)
-        hidden = {tool.name: tool.secret for tool in known.tools} if known is not None else {}
+    def _hidden(self, name: str, records: Sequence[PendingRecord]) -> Hidden:
+        agent = self._agents.get(name)
+        tools = {tool.name: tool.secret for tool in agent.tools} if agent is not None else {}
+        rules = [(rule.tool, rule.redact) for rule in agent.gate.rules if rule.redact] if agent else []
         for record in records:
-            name = record.pending.tool
-            hidden[name] = hidden.get(name, frozenset()) | set(record.pending.secret)
-        return hidden
+            rules.append((record.pending.tool, record.pending.secret))
+        return Hidden({tool: frozenset[str]() for tool in SYSTEM_TOOLS} | tools, rules)
 
 
-def _last_event(turn: TurnView | None) -> str | None:
-    if turn is None:
-        return None
-    count = len(turn.events.splitlines())
-    return f"{turn.number}.{count - 1}" if count else f"{turn.number - 1}.999999"
+class Hidden:
+    """Which arguments of which tools people may not see. Of a tool that is not configured any more
+    nobody knows what was secret: all its arguments are masked."""
+
+    def __init__(
+        self, tools: Mapping[str, frozenset[str]], rules: Sequence[tuple[str, Sequence[str]]]
+    ) -> None:
+        self._tools, self._rules = tools, rules
+
+    def input(self, call: ToolUse) -> Json:
+        """The arguments of a call as people may see them."""
+        secret = self._tools.get(call.name)
+        if secret is None:
+            return dict.fromkeys(call.input, MASK)
+        names = set(secret)
+        for pattern, redacted in self._rules:
+            if pattern == call.name or fnmatchcase(call.name, pattern):
+                names.update(redacted)
+        return masked(call.input, names)
+
+    def message(self, message: Message) -> Json:
+        """One entry of the log, without what only its model may read."""
+        content = []
+        for block in message.content:
+            if isinstance(block, ToolUse):
+                block = msgspec.structs.replace(block, input=self.input(block))
+            value: Json = msgspec.to_builtins(block)
+            value.pop("opaque", None)
+            content.append(value)
+        entry: Json = {"role": message.role, "content": content}
+        if message.author:
+            entry["author"] = message.author
+        if message.kind:
+            entry["kind"] = message.kind
+        return entry
 
 
 def _status(view: SessionView, turn: TurnView | None, records: Sequence[PendingRecord]) -> str:
     if view.status in ("running", "ready"):
         return "running"
-    if turn is None:
-        return "idle"
-    outcome = Outcome(turn.outcome) if turn.outcome else None
-    if view.status == "pending" and outcome is None:
-        waiting = any(r.pending.kind == "approval" and r.state == "open" for r in records)
-        return "pending_approval" if waiting else "pending_question"
-    return outcome.status if outcome is not None else "idle"
-
-
-def _message(message: Message, hidden: Mapping[str, frozenset[str]]) -> Json:
-    content = []
-    for block in message.content:
-        if isinstance(block, ToolUse) and hidden.get(block.name):
-            block = msgspec.structs.replace(block, input=masked(block.input, hidden[block.name]))
-        value: Json = msgspec.to_builtins(block)
-        value.pop("opaque", None)
-        content.append(value)
-    entry: Json = {"role": message.role, "content": content}
-    if message.author:
-        entry["author"] = message.author
-    if message.kind:
-        entry["kind"] = message.kind
-    return entry
+    waiting = {record.pending.kind for record in records if record.state == "open"}
+    if view.status == "pending" and waiting:
+        return "pending_approval" if "approval" in waiting else "pending_question"
+    if view.status == "idle" and view.queued:
+        return "queued"
+    return Outcome(turn.outcome).status if turn is not None and turn.outcome else "idle"
 
 
 def _open_calls(log: Sequence[Message], calls: Sequence[CallRecord]) -> list[web.CallState]:
@@ -173,10 +182,13 @@ def card_of(record: PendingRecord) -> web.PendingCard:
         reason=pending.reason,
         requested_at=record.requested_at,
         expires_at=pending.expires_at,
-        approvers=pending.approvers or (str(record.requester),),
+        approvers=tuple(
+            str(record.requester) if name == "requester" else name
+            for name in pending.approvers or ("requester",)
+        ),
         call_id=pending.call_id,
         state=_card_state(record),
-        status=fate_text(record),
+        status=fate_text(record) or agreed_text(record),
         decided_by=record.decided_by,
         decided_at=record.decided_at,
         args_hash=pending.args_hash,
@@ -192,6 +204,7 @@ def card_of(record: PendingRecord) -> web.PendingCard:
         ),
         multi=question.multi,
         allow_text=question.allow_text,
+        about=question.about,
     )
 
 

@@ -1,33 +1,35 @@
-"""The gateway as the web channel sees it. Reading is in sessions.py; this talks and decides."""
+"""The gateway as the web channel sees it. Views are made in sessions.py, events in following.py;
+this talks and decides."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from channels.base import Actor as ChannelActor
 from channels.web import backend as web
 from gateway.agent import Agent
+from gateway.app.following import POLL, Events, Followed, Place
 from gateway.app.hub import Hub
+from gateway.app.logs import Logs
 from gateway.app.metrics import Metrics
 from gateway.app.sessions import SessionReader, audit_entry, card_of
 from gateway.approvals import Answer, Approve, Deny, Resolution
 from gateway.bridge import Said, actor_in
 from gateway.clock import Clock
 from gateway.errors import StoreError
-from gateway.eventlog import WireEvent, parse_event_id
-from gateway.events import AssistantDelta, encode_event
+from gateway.eventlog import parse_event_id
 from gateway.intake import Intake
 from gateway.log import redact
 from gateway.messages import Actor, Json, ThreadKey, new_id
-from gateway.notices import person
+from gateway.notices import deciders_text, person
 from gateway.resolutions import Click, Resolutions
 from gateway.store.base import Store
 from gateway.turns import Turns
 
-POLL = 0.5  # seconds between looks at rows that another process may have written
 WEB, WORKSPACE = "web", "local"
 
 
@@ -49,7 +51,9 @@ class GatewayBackend:
         self._store, self._agents, self._default_agent = store, agents, default_agent
         self._intake, self._turns, self._resolutions = intake, turns, resolutions
         self._hub, self._clock, self._metrics = hub, clock, metrics
-        self._reader = SessionReader(store, agents)
+        logs = Logs(store)
+        self._reader = SessionReader(store, agents, logs)
+        self._events = Events(store, logs, hub)
 
     def agents(self) -> Sequence[str]:
         return list(self._agents)
@@ -66,108 +70,150 @@ class GatewayBackend:
             raise web.UnknownAgent(
                 f"there is no agent {agent!r}", mend=f"one of {', '.join(sorted(self._agents))}"
             )
-        who, identity = actor_in(actor), message_id or new_id("m")
-        key = await self._key(agent, session_id, who, identity)
-        said = Said(key=key, message_id=identity, actor=who, text=text, at=self._clock.now(), private=True)
-        try:
-            if session_id is not None and await self._intake.command(said):
-                return web.Posted(session_id=session_id, message_id=identity)
+        who = actor_in(actor)
+        if not self._intake.may_talk(who):
+            raise web.Forbidden(f"{who} may not talk to the agents here", mend="ask whoever runs them")
+        with _stored():
+            key, identity = await self._place(agent, session_id, who, message_id or new_id("m"))
+            at = self._clock.now()
+            said = Said(key=key, message_id=identity, actor=who, text=text, at=at, private=True)
+            answer = None if session_id is None else await self._intake.obey(said)
+            if session_id is not None and answer is not None:
+                return await self._obeyed(said, session_id, answer)
             accepted = await self._intake.accept(said, session_id=session_id or "", agent=agent)
-        except StoreError as error:
-            raise web.Unavailable(redact(str(error)), mend="send it again") from error
-        turn_id = accepted.claim.lease.turn_id if accepted.claim is not None else None
-        if accepted.outcome == "duplicate":
-            turn_id = await self._store.turn_of_message(accepted.session_id, identity)
+            self._hub.nudge(accepted.session_id)
+            turn_id = accepted.claim.lease.turn_id if accepted.claim is not None else None
+            duplicate = accepted.outcome == "duplicate"
+            if duplicate:
+                turn_id = await self._store.turn_of_message(accepted.session_id, identity)
+            waits = duplicate and turn_id is None and await self._waits(accepted.session_id, identity)
         return web.Posted(
             session_id=accepted.session_id,
             message_id=identity,
             turn_id=turn_id,
-            queued=accepted.outcome == "queued",
-            duplicate=accepted.outcome == "duplicate",
+            queued=accepted.outcome == "queued" or waits,
+            duplicate=duplicate,
         )
 
-    async def _key(self, agent: str, session_id: str | None, actor: Actor, message_id: str) -> ThreadKey:
-        """The session's thread, or a new web conversation that a repeated request finds again."""
+    async def _place(
+        self, agent: str, session_id: str | None, actor: Actor, message_id: str
+    ) -> tuple[ThreadKey, str]:
+        """The session's thread, or a new web conversation that a repeated request finds again; and
+        the message's identity there, which is never that of a platform's own message."""
         if session_id is None:
             seed = "\n".join((*actor, message_id))
-            return ThreadKey(WEB, WORKSPACE, hashlib.sha256(seed.encode()).hexdigest()[:24], "")
+            conversation = hashlib.sha256(seed.encode()).hexdigest()[:24]
+            return ThreadKey(WEB, WORKSPACE, conversation, ""), message_id
         view = await self._store.session(session_id)
         if view is None:
-            raise web.UnknownSession(f"there is no session {session_id!r}")
+            raise _unknown(session_id)
         if view.agent != agent:
             raise web.InvalidRequest(
                 f"session {session_id} belongs to agent {view.agent!r}", field="session_id"
             )
-        return view.key
+        foreign = view.key.channel != WEB and not message_id.startswith(f"{WEB}:")
+        return view.key, f"{WEB}:{message_id}" if foreign else message_id
+
+    async def _obeyed(self, said: Said, session_id: str, answer: str) -> web.Posted:
+        """A command was carried out. `/new` leads to another session."""
+        current = await self._store.session_of(said.key)
+        fresh = current is not None and said.text.split()[0].casefold() == "/new"
+        self._hub.nudge(session_id)
+        return web.Posted(
+            session_id=current.id if current is not None and fresh else session_id,
+            message_id=said.message_id,
+            duplicate=not answer,
+            answer=answer or "This command was carried out before.",
+        )
+
+    async def _waits(self, session_id: str, message_id: str) -> bool:
+        return message_id in {queued for queued, _ in await self._store.queued_texts(session_id)}
 
     async def wait_turn(self, posted: web.Posted) -> Json:
-        last: Json = {}
-        async for event in await self.turn_events(posted):
-            if event.type == "done":
-                last = json.loads(event.data)
-        last.pop("type", None)
-        return last
+        if posted.answer is not None:
+            return _told(posted)
+        done: Json = {}
+        with _stored():
+            async for event in self._of_one_turn(posted, live=False):
+                if event.type == "done":
+                    done = json.loads(event.data)
+        if not done:
+            raise web.Unavailable("the turn goes on, but cannot be followed now", mend="ask for the session")
+        done.pop("type")
+        return done
 
     async def turn_events(self, posted: web.Posted) -> AsyncIterator[web.WireEvent]:
-        return self._of_one_turn(posted)
+        return _as_events(_told(posted)) if posted.answer is not None else self._of_one_turn(posted)
 
-    async def _of_one_turn(self, posted: web.Posted) -> AsyncIterator[web.WireEvent]:
-        with self._hub.listen(posted.session_id) as listener:
-            turn_id = posted.turn_id
-            while turn_id is None:
-                turn_id = await self._store.turn_of_message(posted.session_id, posted.message_id)
-                if turn_id is None:
+    async def _of_one_turn(self, posted: web.Posted, *, live: bool = True) -> AsyncIterator[web.WireEvent]:
+        session_id, number = posted.session_id, 0
+        with self._hub.listen(session_id, live=False) as listener:
+            while number == 0:
+                session_id, number = await self._taken_by(session_id, posted)
+                if number == 0:
                     await listener.wait(POLL)
-            turn = await self._store.turn(turn_id)
-            if turn is None:
-                return
-            number = turn.number
-            async for event in self._follow(posted.session_id, number, -1):
-                if event.id is None or event.id.startswith(f"{number}."):
-                    yield event
+        async for batch in self._events.follow(session_id, Place(number=number), live=live):
+            for event in batch:
+                yield _wire(event)
                 if event.type == "done":
                     return
 
+    async def _taken_by(self, session_id: str, posted: web.Posted) -> tuple[str, int]:
+        """(session id, number) of the turn that took the message; number 0 while it waits. What
+        waited when somebody said `/new` waits in the thread's next session."""
+        turn_id = posted.turn_id or await self._store.turn_of_message(session_id, posted.message_id)
+        if turn_id is None and not await self._waits(session_id, posted.message_id):
+            view = await self._store.session(session_id)
+            current = await self._store.session_of(view.key) if view is not None else None
+            if current is not None and current.id != session_id:
+                session_id = current.id
+            turn_id = await self._store.turn_of_message(session_id, posted.message_id)
+        turn = await self._store.turn(turn_id) if turn_id else None
+        return session_id, turn.number if turn is not None else 0
+
     # ---- looking
 
-    async def session(self, session_id: str) -> web.SessionView:
-        view = await self._reader.session(session_id)
+    async def session(self, session_id: str, start: int = 0) -> web.SessionView:
+        with _stored():
+            view = await self._reader.session(session_id, start)
         if view is None:
-            raise web.UnknownSession(f"there is no session {session_id!r}")
+            raise _unknown(session_id)
         return view
 
     async def sessions(self) -> Sequence[web.SessionSummary]:
-        return await self._reader.sessions()
+        with _stored():
+            return await self._reader.sessions()
 
     async def events(self, session_id: str, after: str | None) -> AsyncIterator[web.WireEvent]:
-        if await self._store.session(session_id) is None:
-            raise web.UnknownSession(f"there is no session {session_id!r}")
-        position = parse_event_id(after)
-        if after and position is None:
-            raise web.InvalidRequest(f"{after!r} is no event id", mend="leave it out", field="Last-Event-ID")
-        number, index = position or (0, -1)
-        return self._follow(session_id, number, index)
+        place: Place | None = Place()
+        with _stored():
+            if await self._store.session(session_id) is None:
+                raise _unknown(session_id)
+            if after:
+                position = parse_event_id(after)
+                place = await self._events.place(session_id, *position) if position else None
+        if place is None:
+            mend = "leave it out to read from the first event"
+            raise web.InvalidRequest(
+                f"{after!r} is no event of this session", mend=mend, field="Last-Event-ID"
+            )
+        return self._from(session_id, place)
 
-    async def _follow(self, session_id: str, number: int, index: int) -> AsyncIterator[web.WireEvent]:
-        """Stored events after a position, and what grows in between, without end."""
-        with self._hub.listen(session_id) as listener:
-            while True:
-                if listener.stale:
-                    listener.stale = False
-                    for event in await self._reader.events(session_id, number, index):
-                        number, index = parse_event_id(event.id) or (number, index)
-                        yield _wire(event)
-                pieces, listener.deltas = listener.deltas, []
-                if pieces:
-                    grown = encode_event(AssistantDelta(text="".join(pieces)))
-                    yield web.WireEvent(type="assistant:delta", data=grown)
-                await listener.wait(POLL)
+    async def _from(self, session_id: str, place: Place) -> AsyncIterator[web.WireEvent]:
+        async for batch in self._events.follow(session_id, place):
+            for event in batch:
+                yield _wire(event)
 
     async def pending(self, actor: ChannelActor) -> Sequence[web.PendingCard]:
-        return [card_of(record) for record in await self._store.pendings()]
+        now = self._clock.now()
+        with _stored():
+            records = await self._store.pendings()
+        open_now = (r for r in records if r.pending.expires_at is None or r.pending.expires_at > now)
+        return [card_of(record) for record in open_now]
 
     async def audit(self, limit: int, before: int | None) -> Sequence[web.AuditEntry]:
-        return [audit_entry(line) for line in await self._store.audit_lines(limit, before)]
+        with _stored():
+            return [audit_entry(line) for line in await self._store.audit_lines(limit, before)]
 
     # ---- deciding
 
@@ -194,10 +240,8 @@ class GatewayBackend:
 
     async def _decide(self, pending_id: str, word: Resolution, actor: ChannelActor) -> web.ClickResult:
         click = Click(pending_id=pending_id, resolution=word, actor=actor_in(actor), via="http")
-        try:
+        with _stored():
             result = await self._resolutions.decide(click)
-        except StoreError as error:
-            raise web.Unavailable(redact(str(error)), mend="send it again") from error
         details: dict[str, Any] = {"pending_id": pending_id}
         if result.record is not None:
             details["session_id"] = result.record.session_id
@@ -205,16 +249,19 @@ class GatewayBackend:
                 details |= {"by": result.record.decided_by, "at": result.record.decided_at}
         if result.outcome == "recorded":
             details["still_open"] = result.still_open
+        if result.outcome == "forbidden" and result.record is not None:
+            details["deciders"] = deciders_text(result.record)
         if result.problems:
             details["problems"] = [{"field": name, "message": text} for name, text in result.problems]
         return web.ClickResult(outcome=result.outcome, message=result.text, details=details)
 
     async def stop(self, session_id: str, *, actor: ChannelActor) -> Json:
-        view = await self._store.session(session_id)
-        if view is None:
-            raise web.UnknownSession(f"there is no session {session_id!r}")
         who = actor_in(actor)
-        done = await self._store.stop(view.key, session_id, person(who), who, self._clock.now())
+        with _stored():
+            view = await self._store.session(session_id)
+            if view is None:
+                raise _unknown(session_id)
+            done = await self._store.stop(view.key, session_id, person(who), who, self._clock.now())
         self._turns.cancel(session_id, f"/stop by {person(who)}")
         self._turns.wake(session_id)
         self._hub.nudge(session_id)
@@ -237,5 +284,36 @@ class GatewayBackend:
         return None if self._metrics is None else self._metrics.text()
 
 
-def _wire(event: WireEvent) -> web.WireEvent:
+@contextmanager
+def _stored() -> Iterator[None]:
+    """The store's failures in the web channel's words."""
+    try:
+        yield
+    except StoreError as error:
+        raise web.Unavailable(redact(str(error)), mend="send it again") from error
+
+
+def _unknown(session_id: str) -> web.UnknownSession:
+    return web.UnknownSession(f"there is no session {session_id!r}", mend="GET /sessions lists them")
+
+
+def _told(posted: web.Posted) -> Json:
+    """The result of a command, in the fields of a turn's `done`."""
+    return {
+        "session_id": posted.session_id,
+        "turn_id": None,
+        "outcome": "completed",
+        "status": "completed",
+        "text": posted.answer or "",
+        "pending": [],
+        "exit_code": 0,
+    }
+
+
+async def _as_events(told: Json) -> AsyncIterator[web.WireEvent]:
+    """A command has no turn: one `done`, which is not stored."""
+    yield web.WireEvent(type="done", data=json.dumps({"type": "done", **told}, ensure_ascii=False))
+
+
+def _wire(event: Followed) -> web.WireEvent:
     return web.WireEvent(type=event.type, data=event.data, id=event.id)

@@ -41,6 +41,7 @@ from gateway.store.rows import (
     Claim,
     Delivery,
     Ended,
+    Have,
     Incoming,
     Lease,
     Notice,
@@ -50,7 +51,9 @@ from gateway.store.rows import (
     Press,
     Resolved,
     SessionView,
+    StartUp,
     StopDone,
+    TakenPress,
     Timer,
     TurnEnd,
     TurnView,
@@ -71,14 +74,21 @@ class Store(Protocol):
     async def close(self) -> None:
         """Finish what was submitted, let go of everything. Safe to call twice."""
 
+    async def start_up(self, now: float) -> StartUp:
+        """What a process does first: `reap`, `redraw_cards`, `presses_left`, `claimable`, in one."""
+
     # ---- inbox
 
-    async def accept(self, incoming: Incoming, *, claim: bool = True) -> Accepted:
-        """Store a message once; with `claim` also begin its turn when the session is free.
+    async def accept(self, incoming: Incoming, *, claim: bool = True, have: Have | None = None) -> Accepted:
+        """Store a message once; with `claim` also begin its turn when the session is free, and
+        with `have` bring the log along unless the caller has it.
         An `edited` message replaces the text of one that still waits and is otherwise ignored."""
 
     async def accept_press(self, press: Press) -> bool:
         """Store a press once; False for one that is known already."""
+
+    async def take_press(self, press: Press, pending_id: str) -> TakenPress:
+        """Store a press once, and look up what it is about in the same transaction."""
 
     async def press_done(self, key: ThreadKey, action_id: str) -> None:
         """The press was carried out and answered."""
@@ -88,7 +98,7 @@ class Store(Protocol):
 
     # ---- turns
 
-    async def claim(self, session_id: str, now: float) -> Claim | None:
+    async def claim(self, session_id: str, now: float, *, have: Have | None = None) -> Claim | None:
         """The next work of this session, if it has any and nobody holds it: a dead runner's turn
         before a decision, a decision before a waiting message."""
 
@@ -97,6 +107,9 @@ class Store(Protocol):
 
     async def renew(self, now: float) -> None:
         """Extend every lease of this runner by LEASE_SECONDS."""
+
+    async def held(self) -> list[Lease]:
+        """The leases of this runner, whether or not they have run out."""
 
     async def cancels(self) -> dict[str, str]:
         """Sessions held by this runner that somebody wants stopped, and why."""
@@ -138,16 +151,20 @@ class Store(Protocol):
 
     # ---- people
 
-    async def stop(self, key: ThreadKey, session_id: str, by: str, actor: Actor, now: float) -> StopDone:
-        """Ask the running turn to stop, close what is pending. `session_id` wins over `key`."""
+    async def stop(
+        self, key: ThreadKey, session_id: str, by: str, actor: Actor, now: float, *, turn_id: str = ""
+    ) -> StopDone:
+        """Ask the running turn to stop, close what is pending. `session_id` wins over `key`. With
+        `turn_id` only while that turn is the session's last: a later one is left alone."""
 
     async def fresh_session(
         self, key: ThreadKey, agent: str, tenant: str, by: str, actor: Actor, now: float
     ) -> StopDone:
         """Stop the thread's session and point the thread at a new one; what waits moves along."""
 
-    async def resolve(self, verdict: Verdict) -> Resolved:
-        """One conditional update; its row count decides, the answer follows from the row."""
+    async def resolve(self, verdict: Verdict, *, claim: bool = False, have: Have | None = None) -> Resolved:
+        """One conditional update; its row count decides, the answer follows from the row. With
+        `claim` the session's next work is claimed in the same transaction."""
 
     async def choose(self, pending_id: str, before: Sequence[str], after: Sequence[str], at: float) -> bool:
         """Change what is chosen so far of an open question with several answers; False when it
@@ -182,13 +199,14 @@ class Store(Protocol):
         """Add rows; returns those that this runner may send at once."""
 
     async def due_deliveries(self, now: float, limit: int = 50) -> list[Delivery]:
-        """Claim the next row of every thread that has one due."""
+        """Claim the next row of every lane that has one due: what is posted in a thread is one
+        lane, the redraws of one card message are another."""
 
     async def part_sent(self, delivery_id: int, ref: str, now: float) -> None:
         """One part of a long message is out."""
 
     async def sent(self, delivery_id: int, ref: str | None, now: float) -> list[Delivery]:
-        """The row is done (`ref`: its last message). Returns the thread's next row, claimed."""
+        """The row is done (`ref`: its last message). Returns what follows, claimed."""
 
     async def retry_later(self, delivery_id: int, at: float, error: str) -> None:
         """Not sent for certain; try again at `at`. The attempt is not counted as a repeat."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -10,6 +11,8 @@ from gateway.budget import Spent
 from gateway.gate import Grant
 from gateway.messages import Actor, Json, Message, ThreadKey, ToolResult
 
+# Session id -> how many entries of its log the caller has in memory. Called in the store's thread.
+Have = Callable[[str], int]
 SessionStatus = Literal["idle", "running", "pending", "ready", "closed"]
 CallState = Literal["allowed", "refused", "waiting", "started", "done"]
 NOTHING_SPENT = Spent()
@@ -65,6 +68,7 @@ class Claim:
     resume: a stopped turn goes on, because somebody decided. recover: a turn whose runner died.
     `log_length` counts the entries of the log, the new user message included. `calls` and
     `decisions` belong to the step that is open, if one is. `cancel`: stop it at once, and why.
+    `log`: every entry before this turn's own message, where the claim was asked for it.
     """
 
     kind: Literal["message", "resume", "recover"]
@@ -81,6 +85,7 @@ class Claim:
     decisions: tuple[PendingRecord, ...] = ()
     grants: tuple[Grant, ...] = ()
     cancel: str = ""
+    log: tuple[Message, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,8 +197,8 @@ class Verdict:
     """A person's (or the clock's) word about one pending, on its way into the store.
 
     stops_batch: a denial that closes the siblings too. consumes: the waiting message (thread and
-    message id) that this word was taken from, so that it is used once. A denial's feedback becomes
-    the session's next user message.
+    message id) that this word was taken from, so that it is used once. The feedback of a denial
+    that stops the batch becomes the session's next user message; else the call's result carries it.
     """
 
     pending_id: str
@@ -209,12 +214,14 @@ class Verdict:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
     """What the conditional update did. `record` is the row after it. `still_open`: pendings of
-    the same step that still wait. `votes_missing`: people who still have to agree to this one."""
+    the same step that still wait. `votes_missing`: people who still have to agree to this one.
+    `claim`: the session's next work, where it was asked for and nobody else has it."""
 
     outcome: ClickOutcome
     record: PendingRecord | None
     still_open: int = 0
     votes_missing: int = 0
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,8 +283,9 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopDone:
-    """What /stop or /new found: a turn was running; these pendings were closed; so many messages
-    still wait. `session_id`: the session that was stopped, empty when the thread has none."""
+    """What /stop or /new found: a turn was running, or about to go on after a decision; these
+    pendings were closed; so many messages still wait. `session_id`: the session that was stopped,
+    empty when the thread has none."""
 
     session_id: str
     running: bool = False
@@ -306,6 +314,24 @@ class Press:
     actor: Actor
     body: Json
     received_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartUp:
+    """What a process finds when it starts: presses that were only stored, and sessions that have
+    work and no runner."""
+
+    presses: tuple[Press, ...]
+    sessions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenPress:
+    """A stored press and the card it belongs to. `fresh`: not known before."""
+
+    fresh: bool
+    record: PendingRecord | None
+    copies: tuple[CardCopy, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

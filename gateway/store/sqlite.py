@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ from gateway.store.rows import (
     Claim,
     Delivery,
     Ended,
+    Have,
     Incoming,
     Lease,
     Notice,
@@ -31,7 +33,9 @@ from gateway.store.rows import (
     Press,
     Resolved,
     SessionView,
+    StartUp,
     StopDone,
+    TakenPress,
     Timer,
     TurnEnd,
     TurnView,
@@ -120,22 +124,41 @@ class SqliteStore:
 
     # ---- inbox
 
-    async def accept(self, incoming: Incoming, *, claim: bool = True) -> Accepted:
-        return await self._submit(lambda db: inbox.accept(db, incoming, self.runner, claim))
+    async def start_up(self, now: float) -> StartUp:
+        def look(db: sqlite3.Connection) -> StartUp:
+            self._free_dead(db)
+            outbox.redraw_stale(db, now)
+            rows = db.execute(SQL["claimable"], {"now": now, "limit": 100}).fetchall()
+            return StartUp(presses=tuple(inbox.presses_left(db)), sessions=tuple(row[0] for row in rows))
+
+        return await self._submit(look)
+
+    async def accept(self, incoming: Incoming, *, claim: bool = True, have: Have | None = None) -> Accepted:
+        return await self._submit(lambda db: inbox.accept(db, incoming, self.runner, claim, have))
 
     async def accept_press(self, press: Press) -> bool:
         return await self._submit(lambda db: inbox.accept_press(db, press))
 
+    async def take_press(self, press: Press, pending_id: str) -> TakenPress:
+        def take(db: sqlite3.Connection) -> TakenPress:
+            fresh = inbox.accept_press(db, press)
+            record = people.pending(db, pending_id)
+            return TakenPress(
+                fresh=fresh, record=record, copies=tuple(outbox.card_copies(db, pending_id)) if record else ()
+            )
+
+        return await self._submit(take)
+
     async def press_done(self, key: ThreadKey, action_id: str) -> None:
-        await self._submit(lambda db: inbox.done(db, key, action_id, "press"))
+        await self._submit(lambda db: inbox.done(db, key, action_id, "press"), hurry=False)
 
     async def presses_left(self) -> list[Press]:
         return await self._read(inbox.presses_left)
 
     # ---- turns
 
-    async def claim(self, session_id: str, now: float) -> Claim | None:
-        return await self._submit(lambda db: turns.claim(db, session_id, self.runner, now))
+    async def claim(self, session_id: str, now: float, *, have: Have | None = None) -> Claim | None:
+        return await self._submit(lambda db: turns.claim(db, session_id, self.runner, now, have))
 
     async def claimable(self, now: float, limit: int = 100) -> list[str]:
         values = {"now": now, "limit": limit}
@@ -145,20 +168,26 @@ class SqliteStore:
     async def renew(self, now: float) -> None:
         await self._submit(lambda db: db.execute(SQL["renew"], (now + LEASE_SECONDS, self.runner)).rowcount)
 
+    async def held(self) -> list[Lease]:
+        rows = await self._read(lambda db: db.execute(SQL["leases"], (self.runner,)).fetchall())
+        return [Lease(session_id=r[0], turn_id=r[1], runner=r[2], epoch=r[3]) for r in rows]
+
     async def cancels(self) -> dict[str, str]:
         return dict(await self._read(lambda db: db.execute(SQL["cancels"], (self.runner,)).fetchall()))
 
     async def reap(self, now: float) -> list[str]:
         rows = await self._read(lambda db: db.execute(SQL["runners"]).fetchall())
-        dead = [name for (name,) in rows if name != self.runner and self._presence.is_dead(name)]
+        if all(name == self.runner for (name,) in rows):
+            return []
+        return await self._submit(self._free_dead)
 
-        def free(db: sqlite3.Connection) -> None:
-            for name in dead:
-                db.execute(SQL["free_leases"], (name,))
-                db.execute(SQL["free_deliveries"], (name,))
-
-        if dead:
-            await self._submit(free)
+    def _free_dead(self, db: sqlite3.Connection) -> list[str]:
+        """Free what dead runners hold; their names."""
+        names = [name for (name,) in db.execute(SQL["runners"]).fetchall() if name != self.runner]
+        dead = [name for name in names if self._presence.is_dead(name)]
+        for name in dead:
+            db.execute(SQL["free_leases"], (name,))
+            db.execute(SQL["free_deliveries"], (name,))
         return dead
 
     async def release(self, lease: Lease) -> None:
@@ -204,16 +233,27 @@ class SqliteStore:
 
     # ---- people
 
-    async def stop(self, key: ThreadKey, session_id: str, by: str, actor: Actor, now: float) -> StopDone:
-        return await self._submit(lambda db: people.stop(db, key, session_id, by, actor, "/stop", now))
+    async def stop(
+        self, key: ThreadKey, session_id: str, by: str, actor: Actor, now: float, *, turn_id: str = ""
+    ) -> StopDone:
+        return await self._submit(
+            lambda db: people.stop(db, key, session_id, by, actor, "/stop", now, turn_id)
+        )
 
     async def fresh_session(
         self, key: ThreadKey, agent: str, tenant: str, by: str, actor: Actor, now: float
     ) -> StopDone:
         return await self._submit(lambda db: people.fresh_session(db, key, agent, tenant, by, actor, now))
 
-    async def resolve(self, verdict: Verdict) -> Resolved:
-        return await self._submit(lambda db: people.resolve(db, verdict))
+    async def resolve(self, verdict: Verdict, *, claim: bool = False, have: Have | None = None) -> Resolved:
+        def decide(db: sqlite3.Connection) -> Resolved:
+            resolved = people.resolve(db, verdict)
+            if not claim or resolved.record is None:
+                return resolved
+            work = turns.claim(db, resolved.record.session_id, self.runner, verdict.at, have)
+            return replace(resolved, claim=work)
+
+        return await self._submit(decide)
 
     async def choose(self, pending_id: str, before: Sequence[str], after: Sequence[str], at: float) -> bool:
         return await self._submit(lambda db: people.choose(db, pending_id, before, after, at))
@@ -254,7 +294,7 @@ class SqliteStore:
         return await self._submit(lambda db: outbox.enqueue(db, outgoing, self.runner, now))
 
     async def due_deliveries(self, now: float, limit: int = 50) -> list[Delivery]:
-        return await self._submit(lambda db: outbox.due(db, self.runner, now, limit))
+        return await self._submit(lambda db: outbox.due(db, self.runner, now, limit), hurry=False)
 
     async def part_sent(self, delivery_id: int, ref: str, now: float) -> None:
         await self._submit(lambda db: outbox.part_sent(db, delivery_id, ref))

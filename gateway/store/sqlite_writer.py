@@ -95,7 +95,7 @@ class Writer:
         self._waiting: list[tuple[Operation, asyncio.Future[Any]]] = []
         self._running: list[tuple[Operation, asyncio.Future[Any]]] = []
         self._begin: asyncio.Handle | None = None
-        self._hurried = False
+        self._wanted = self._soon = False
         self._idle: asyncio.Future[None] | None = None
 
     def submit(
@@ -106,15 +106,20 @@ class Writer:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._waiting.append((operation, future))
-        if self._running or self._hurried:
-            return future
-        if hurry:
-            self._cancel_linger()
-            # In the next round of the loop: what others submit in this one shares the commit.
-            self._begin, self._hurried = loop.call_soon(self._flush), True
+        self._wanted = self._wanted or hurry
+        if not self._running:
+            self._schedule()
+        return future
+
+    def _schedule(self) -> None:
+        """Begin the next transaction: in the next round of the loop, so that what others submit in
+        this one shares the commit; or a little later when nobody is in a hurry."""
+        loop = asyncio.get_running_loop()
+        if self._wanted and not self._soon:
+            self._cancel_begin()
+            self._begin, self._soon = loop.call_soon(self._flush), True
         elif self._begin is None:
             self._begin = loop.call_later(LINGER, self._flush)
-        return future
 
     async def close(self) -> None:
         """Carry out everything that was submitted."""
@@ -124,14 +129,15 @@ class Writer:
             self._idle = asyncio.get_running_loop().create_future()
             await self._idle
 
-    def _cancel_linger(self) -> None:
+    def _cancel_begin(self) -> None:
         if self._begin is not None:
             self._begin.cancel()
-        self._begin, self._hurried = None, False
+        self._begin, self._soon = None, False
 
     def _flush(self) -> None:
         """Hand what waits to the driver's thread, as one transaction."""
-        self._cancel_linger()
+        self._cancel_begin()
+        self._wanted = len(self._waiting) > MAX_BATCH
         self._running, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
         operations = [operation for operation, _ in self._running]
         wait = self._wait
@@ -148,7 +154,10 @@ class Writer:
             else:
                 future.set_exception(value)
         if self._waiting:
-            self._flush()
+            if self._idle is None:
+                self._schedule()
+            else:
+                self._flush()
         elif self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
 

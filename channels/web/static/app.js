@@ -3,16 +3,17 @@
 import { showAudit } from "/static/audit.js";
 import { Composer } from "/static/composer.js";
 import { Conversation } from "/static/conversation.js";
-import { $, debounce, h, show } from "/static/dom.js";
+import { $, h, show, soon } from "/static/dom.js";
 import { refreshLists } from "/static/lists.js";
 import { call, Line, Refused, Unreachable, whenLoggedOut } from "/static/net.js";
 
 const POLL_MS = 15_000; // changes in other channels and replicas send no nudge to this page
 let me = null, agent = "", session = null, line = null, looking = null, again = false, wanted = null;
 
-const conversation = new Conversation({ look: debounce(() => look(), 40) });
+const lookSoon = soon(() => look(), 40);
+const conversation = new Conversation({ look: lookSoon });
 const composer = new Composer({ where: () => ({ session, agent }), sent, command });
-const lists = debounce(() => quietly(() => refreshLists(session)), 120);
+const lists = soon(() => quietly(() => refreshLists(session)), 120);
 
 conversation.settled = async (card, result) => {
   const inside = card.contains(document.activeElement) || document.activeElement === document.body;
@@ -93,11 +94,11 @@ function look() {
   const run = (async () => {
     do {
       again = false;
-      const id = session, turns = conversation.turns;
+      const id = session, turns = conversation.turns, sending = [...conversation.sending];
       try {
         const view = await call("GET", `/sessions/${encodeURIComponent(id)}?html=1&from=${conversation.total}`);
         if (session !== id) return;
-        conversation.apply(view, turns === conversation.turns);
+        conversation.apply(view, turns === conversation.turns, sending);
         agent = view.agent;
         head(view.title || "Conversation", view.agent);
         if (!line) follow(view.last_event_id);
@@ -145,7 +146,8 @@ function follow(after = null) {
     on: (type, data) => {
       if (type === "changed") {
         if (data.text && (!data.conversation || data.conversation === session)) conversation.notice(data.text, data.kind, true);
-        look();
+        // Deliveries name a thread, changes name a session; only the latter can be told apart.
+        if (data.kind !== "changed" || !data.conversation || data.conversation === session) lookSoon();
         lists();
         return;
       }

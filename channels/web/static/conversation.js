@@ -39,8 +39,11 @@ export class Conversation {
     show($("down"), false);
   }
 
-  /** Bring the page to what the server has stored. Not `current`: a turn began since it was asked for. */
-  apply(view, current = true) {
+  /**
+   * Bring the page to what the server has stored. Not `current`: a turn began since it was asked for.
+   * `known`: what was on its way when it was asked for; the server had it by then, wherever it shows it.
+   */
+  apply(view, current = true, known = []) {
     const stick = this.#nearEnd() || this.total === 0;
     const first = this.total === 0;
     if (view.total < this.total) this.clear(view.session_id);
@@ -56,6 +59,7 @@ export class Conversation {
       this.status = view.status;
       if (view.status !== "running") this.#endLive();
     }
+    this.sending = this.sending.filter((one) => !known.includes(one));
     this.#drawQueue(view.queued);
     this.#drawStatus();
     this.#drawLive();
@@ -70,7 +74,7 @@ export class Conversation {
     if (type === "assistant:delta") this.#grow(data.text);
     else if (type === "assistant:text") this.#finish(data.text);
     else if (type === "budget:check") this.step = data.step > 1 ? `step ${data.step} of ${data.max_steps}` : "";
-    else if (type === "session") Object.assign(this, { trouble: "", status: "running", step: "", turns: this.turns + 1 });
+    else if (type === "session") this.#begun();
     else if (type === "tool:started") this.#setCall(data.call_id, "started", "");
     else if (type === "tool:result") this.#setCall(data.call_id, data.is_error ? "error" : "done", data.content);
     else if (type === "error") this.trouble = data.message;
@@ -196,6 +200,11 @@ export class Conversation {
   }
 
   // ---- what is happening now
+
+  #begun() {
+    Object.assign(this, { trouble: "", status: "running", step: "", turns: this.turns + 1 });
+    if (!this.final) this.live = ""; // a turn that was taken up again says its reply again
+  }
 
   #grow(text) {
     if (this.final) Object.assign(this, { live: "", final: false });

@@ -60,12 +60,11 @@ export function announce(words) {
   $("announce").textContent = words;
 }
 
-/** Runs `work` once, `wait` ms after the last call. */
-export function debounce(work, wait) {
+/** Runs `work` once for all calls within `wait` ms of the first: a stream of calls cannot hold it off. */
+export function soon(work, wait) {
   let timer = 0;
   return () => {
-    clearTimeout(timer);
-    timer = setTimeout(work, wait);
+    timer ||= setTimeout(() => { timer = 0; work(); }, wait);
   };
 }
 

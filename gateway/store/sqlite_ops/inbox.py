@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from sqlite3 import Connection
 from typing import Literal
 
 import msgspec
 
-from gateway.messages import Actor, Message, ThreadKey, encode_message, new_id
+from gateway.messages import Actor, Message, ThreadKey, decode_messages, encode_message, new_id
 from gateway.store.base import LEASE_SECONDS
-from gateway.store.rows import Accepted, Claim, Incoming, Lease, Press
+from gateway.store.rows import Accepted, Claim, Have, Incoming, Lease, Press
 from gateway.store.sqlite_ops.codec import SQL, Row, actor_text, dumps, grant, loads
 from gateway.store.sqlite_ops.codec import turn_id as turn_id_of
 
@@ -24,7 +25,9 @@ class Queued(msgspec.Struct, frozen=True, kw_only=True):
 QUEUED = msgspec.json.Decoder(Queued)
 
 
-def accept(db: Connection, incoming: Incoming, runner: str, claim: bool) -> Accepted:
+def accept(
+    db: Connection, incoming: Incoming, runner: str, claim: bool, have: Have | None = None
+) -> Accepted:
     """See Store.accept."""
     key, identity = incoming.key, (*incoming.key[:3], incoming.message_id)
     if incoming.edited:
@@ -58,6 +61,7 @@ def accept(db: Connection, incoming: Incoming, runner: str, claim: bool) -> Acce
     begun = begin_turn(
         db, head, key, incoming.message, incoming.actor, incoming.message_id, runner, incoming.received_at
     )
+    begun = with_log(db, begun, have)
     return Accepted(outcome="claimed", session_id=session_id, claim=begun)
 
 
@@ -133,6 +137,15 @@ def begin_turn(
     )
 
 
+def with_log(db: Connection, claim: Claim, have: Have | None) -> Claim:
+    """The claim with the session's log, unless the caller has it in memory."""
+    length = claim.log_length - (1 if claim.kind == "message" else 0)
+    if have is None or have(claim.lease.session_id) == length:
+        return claim
+    rows = db.execute(SQL["log"], (claim.lease.session_id, 0, length))
+    return replace(claim, log=tuple(decode_messages([row[0] for row in rows])))
+
+
 def accept_press(db: Connection, press: Press) -> bool:
     """See Store.accept_press."""
     body = dumps({"thread": press.key.thread, "actor": list(press.actor), "body": press.body})
@@ -144,6 +157,11 @@ def accept_press(db: Connection, press: Press) -> bool:
 def done(db: Connection, key: ThreadKey, message_id: str, kind: Literal["message", "press"]) -> None:
     """Carried out, or used as something else: only the identity stays."""
     db.execute(SQL["inbox_done"], (*key[:3], message_id, kind))
+
+
+def used(db: Connection, key: ThreadKey, message_id: str) -> None:
+    """A waiting message was taken as a decision: the session's next turn answers it."""
+    db.execute(SQL["inbox_taken"], (1, *key[:3], message_id))
 
 
 def presses_left(db: Connection) -> list[Press]:
@@ -176,7 +194,7 @@ def take_all_queued(db: Connection, session_id: str) -> list[Message]:
     """Everything that waits, taken out of the queue (`busy = "steer"`)."""
     messages = []
     for row in db.execute(SQL["all_queued"], (session_id,)).fetchall():
-        db.execute(SQL["inbox_done"], (*row[:4], "message"))
+        db.execute(SQL["inbox_taken"], (0, *row[:4]))
         messages.append(QUEUED.decode(row[4]).message)
     return messages
 

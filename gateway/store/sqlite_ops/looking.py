@@ -72,7 +72,8 @@ def queued_texts(db: Connection, session_id: str) -> list[tuple[str, str]]:
 
 def turn_of_message(db: Connection, session_id: str, message_id: str) -> str | None:
     """See Store.turn_of_message."""
-    row = db.execute(SQL["turn_of_message"], (session_id, message_id)).fetchone()
+    values = {"session": session_id, "message": message_id}
+    row = db.execute(SQL["turn_of_message"], values).fetchone()
     return None if row is None else turn_id_of(session_id, row[0])
 
 

@@ -1,4 +1,8 @@
-"""What goes out: rows in per-thread order. Runs inside the writer's transaction."""
+"""What goes out, in lanes. Runs inside the writer's transaction.
+
+What is posted in a thread is one lane: the rows go out one after the other. Every card message that
+is brought up to date (`ref`) is a lane of its own: a redraw waits for no answer, nor the reverse.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,16 @@ from sqlite3 import Connection
 
 from gateway.messages import ThreadKey
 from gateway.store.rows import CardCopy, Delivery, Outgoing
-from gateway.store.sqlite_ops.codec import SQL, delivery, dumps
+from gateway.store.sqlite_ops.codec import SQL, Row, delivery, dumps
 
 
 def enqueue(db: Connection, rows: Sequence[Outgoing], runner: str, now: float) -> list[Delivery]:
-    """Add rows; those with nothing before them in their thread are claimed by this runner."""
+    """Add rows; those with nothing before them in their lane are claimed by this runner."""
     claimed = []
     for row in rows:
         if row.kind == "redraw":
             db.execute(SQL["drop_older_redraws"], (row.pending_id, row.ref, *row.key))
-        busy = db.execute(SQL["thread_is_busy"], row.key).fetchone() is not None
+        busy = db.execute(SQL["lane_is_busy"], (*row.key, row.ref)).fetchone() is not None
         state, holder, attempts = ("queued", "", 0) if busy else ("sending", runner, 1)
         payload, reply_to = dict(row.payload), str(row.payload.get("reply_to", ""))
         payload.pop("reply_to", None)
@@ -59,7 +63,7 @@ def enqueue(db: Connection, rows: Sequence[Outgoing], runner: str, now: float) -
 
 def due(db: Connection, runner: str, now: float, limit: int) -> list[Delivery]:
     """See Store.due_deliveries."""
-    heads = [row[0] for row in db.execute(SQL["due_threads"]).fetchall()]
+    heads = [row[0] for row in db.execute(SQL["lane_heads"]).fetchall()]
     claimed = []
     for id_ in heads:
         row = db.execute(SQL["claim_delivery"], (runner, id_, now)).fetchone()
@@ -70,8 +74,9 @@ def due(db: Connection, runner: str, now: float, limit: int) -> list[Delivery]:
     return claimed
 
 
-def _next(db: Connection, key: ThreadKey, runner: str, now: float) -> list[Delivery]:
-    id_ = db.execute(SQL["next_in_thread"], key).fetchone()[0]
+def _next(db: Connection, lane: Row, runner: str, now: float) -> list[Delivery]:
+    """The next row of a lane (thread key and ref), claimed."""
+    id_ = db.execute(SQL["next_in_lane"], lane).fetchone()[0]
     row = db.execute(SQL["claim_delivery"], (runner, id_, now)).fetchone() if id_ is not None else None
     return [delivery(row)] if row is not None else []
 
@@ -86,13 +91,13 @@ def sent(db: Connection, delivery_id: int, ref: str | None, runner: str, now: fl
     row = db.execute(SQL["delivery_sent"], (now, ref, ref, delivery_id)).fetchone()
     if row is None:
         return []
-    key, kind, pending_id, refs = ThreadKey(*row[:4]), row[4], row[5], json.loads(row[6])
-    if kind == "card" and refs:
-        state = db.execute(SQL["pending_state"], (pending_id,)).fetchone()
-        if state is not None and state[0] != "open":
-            redraw = Outgoing(key=key, kind="redraw", payload={}, pending_id=pending_id, ref=refs[-1])
-            return enqueue(db, [redraw], runner, now) or _next(db, key, runner, now)
-    return _next(db, key, runner, now)
+    kind, pending_id, refs = row[5], row[6], json.loads(row[7])
+    following = _next(db, row[:5], runner, now)
+    if kind == "card" and refs and _is_closed(db, pending_id):
+        key = ThreadKey(*row[:4])
+        redraw = Outgoing(key=key, kind="redraw", payload={}, pending_id=pending_id, ref=refs[-1])
+        following += enqueue(db, [redraw], runner, now)
+    return following
 
 
 def retry_later(db: Connection, delivery_id: int, at: float, error: str) -> None:
@@ -103,7 +108,7 @@ def retry_later(db: Connection, delivery_id: int, at: float, error: str) -> None
 def give_up(db: Connection, delivery_id: int, error: str, runner: str, now: float) -> list[Delivery]:
     """See Store.give_up."""
     row = db.execute(SQL["delivery_failed"], (error, now, delivery_id)).fetchone()
-    return [] if row is None else _next(db, ThreadKey(*row), runner, now)
+    return [] if row is None else _next(db, row, runner, now)
 
 
 def card_copies(db: Connection, pending_id: str) -> list[CardCopy]:
@@ -116,23 +121,29 @@ def card_copies(db: Connection, pending_id: str) -> list[CardCopy]:
             CardCopy(
                 key=ThreadKey(channel, workspace, conversation, thread),
                 refs=tuple(json.loads(refs)),
-                unsure=state == "sending" or bool(doubtful) or attempts > 1,
+                unsure=bool(doubtful) or attempts > (1 if state == "sent" else 0),
             )
         )
     return copies
 
 
 def adopt_card(db: Connection, pending_id: str, key: ThreadKey, ref: str, now: float) -> None:
-    """See Store.adopt_card."""
+    """See Store.adopt_card. One whose pending is closed by now is redrawn at once."""
     db.execute(SQL["adopt_card"], (*key, pending_id, ref, now, now, now))
+    if _is_closed(db, pending_id):
+        enqueue_later(db, [Outgoing(key=key, kind="redraw", payload={}, pending_id=pending_id, ref=ref)], now)
+
+
+def _is_closed(db: Connection, pending_id: str) -> bool:
+    row = db.execute(SQL["pending_state"], (pending_id,)).fetchone()
+    return row is not None and row[0] != "open"
 
 
 def redraws_of(db: Connection, pending_id: str) -> list[Outgoing]:
     """One redraw for every copy of a card that is out there."""
+    places = dict.fromkeys((copy.key, copy.refs[-1]) for copy in card_copies(db, pending_id) if copy.refs)
     return [
-        Outgoing(key=copy.key, kind="redraw", payload={}, pending_id=pending_id, ref=copy.refs[-1])
-        for copy in card_copies(db, pending_id)
-        if copy.refs
+        Outgoing(key=key, kind="redraw", payload={}, pending_id=pending_id, ref=ref) for key, ref in places
     ]
 
 

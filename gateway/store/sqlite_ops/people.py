@@ -20,7 +20,7 @@ from gateway.store.rows import PendingRecord, Resolved, StopDone, Verdict
 from gateway.store.sqlite_ops import outbox
 from gateway.store.sqlite_ops.audit import append_audit
 from gateway.store.sqlite_ops.codec import SQL, dumps, pending_record
-from gateway.store.sqlite_ops.inbox import done, insert_session, queue_feedback
+from gateway.store.sqlite_ops.inbox import insert_session, queue_feedback, used
 
 NOBODY = Actor("", "", "")
 
@@ -116,13 +116,13 @@ def _decided(db: Connection, record: PendingRecord, verdict: Verdict) -> Resolve
         if verdict.stops_batch:
             by = Supersede(by="denial")
             _supersede_open(db, record.session_id, by, verdict.by, verdict.actor, verdict.at)
-        if verdict.resolution.feedback:
+        if verdict.resolution.feedback and verdict.stops_batch:  # else the result carries it
             text = user(verdict.resolution.feedback, author=verdict.by)
             identity = f"{record.id}:feedback"
             queue_feedback(db, record.session_id, record.key, text, verdict.actor, identity, verdict.at)
     if verdict.consumes is not None:
         key, message_id = verdict.consumes
-        done(db, key, message_id, "message")
+        used(db, key, message_id)
     db.execute(SQL["batch_has_decisions"], (verdict.at, record.session_id))
     outbox.enqueue_later(db, outbox.redraws_of(db, record.id), verdict.at)
     still_open = _still_open(db, record.session_id)
@@ -143,7 +143,10 @@ def _too_late(db: Connection, record: PendingRecord, verdict: Verdict) -> Resolv
             if _decide(db, now, "expired", now.votes, clock):
                 _decided(db, now, clock)
         elif not isinstance(verdict.resolution, Expire):
-            _supersede_open(db, now.session_id, Supersede(by="/stop"), "/stop", NOBODY, verdict.at)
+            how = Supersede(by="/stop")
+            values = (_encoded(how), "/stop", str(NOBODY), verdict.at, now.id)
+            rows = db.execute(SQL["supersede_one"], values).fetchall()
+            _superseded(db, rows, how, "/stop", NOBODY, verdict.at)
         now = pending(db, record.id) or now
     outcome = "unknown" if now.state == "open" else CLOSED_OUTCOME[now.state]
     return Resolved(outcome=outcome, record=now, still_open=_still_open(db, record.session_id))
@@ -221,6 +224,19 @@ def _supersede_open(
 ) -> list[str]:
     """Close every open pending of a session, with timers, record and cards."""
     rows = db.execute(SQL["supersede_batch"], (_encoded(how), by, str(actor), at, session_id)).fetchall()
+    ids = _superseded(db, rows, how, by, actor, at)
+    db.execute(SQL["batch_has_decisions"], (at, session_id))
+    return ids
+
+
+def supersede_open(db: Connection, session_id: str, cause: str, at: float) -> None:
+    """Nobody's word: whatever is still open has lost its meaning."""
+    _supersede_open(db, session_id, Supersede(by=cause), cause, NOBODY, at)
+
+
+def _superseded(
+    db: Connection, rows: Sequence[tuple[str]], how: Supersede, by: str, actor: Actor, at: float
+) -> list[str]:
     ids = [row[0] for row in rows]
     for pending_id in ids:
         record = pending(db, pending_id)
@@ -230,12 +246,18 @@ def _supersede_open(
         verdict = Verdict(pending_id=pending_id, resolution=how, actor=actor, by=by, at=at)
         _audit(db, record, verdict, "superseded", {"tool": record.pending.tool, "by": by, "cause": how.by})
         outbox.enqueue_later(db, outbox.redraws_of(db, pending_id), at)
-    db.execute(SQL["batch_has_decisions"], (at, session_id))
     return ids
 
 
 def stop(
-    db: Connection, key: ThreadKey, session_id: str, by: str, actor: Actor, cause: str, now: float
+    db: Connection,
+    key: ThreadKey,
+    session_id: str,
+    by: str,
+    actor: Actor,
+    cause: str,
+    now: float,
+    turn_id: str = "",
 ) -> StopDone:
     """See Store.stop. `cause`: /stop or /new."""
     if not session_id:
@@ -243,13 +265,15 @@ def stop(
         if row is None:
             return StopDone(session_id="")
         session_id = row[0]
+    if turn_id and db.execute(SQL["claim_head"], (session_id,)).fetchone()[12] != turn_id:
+        return StopDone(session_id=session_id)
     closed = _supersede_open(db, session_id, Supersede(by=cause), by, actor, now)
     asked = db.execute(SQL["ask_to_stop"], (f"{cause} by {by}", now, session_id)).fetchone()
     queued = db.execute(SQL["queued_count"], (session_id,)).fetchone()[0]
     records = [pending(db, pending_id) for pending_id in closed]
     return StopDone(
         session_id=session_id,
-        running=asked is not None and asked[0] == "running",
+        running=asked is not None and (asked[0] == "running" or not closed),
         closed=tuple(r for r in records if r is not None),
         queued=queued,
     )

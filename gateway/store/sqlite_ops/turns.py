@@ -16,13 +16,14 @@ from gateway.store.rows import (
     Claim,
     Delivery,
     Ended,
+    Have,
     Lease,
     Outgoing,
     Park,
     PendingRecord,
     TurnEnd,
 )
-from gateway.store.sqlite_ops import outbox
+from gateway.store.sqlite_ops import outbox, people
 from gateway.store.sqlite_ops.audit import append_audit
 from gateway.store.sqlite_ops.codec import (
     SQL,
@@ -37,11 +38,16 @@ from gateway.store.sqlite_ops.codec import (
     turn_place,
 )
 from gateway.store.sqlite_ops.codec import turn_id as turn_id_of
-from gateway.store.sqlite_ops.inbox import begin_turn, take_all_queued, take_queued
+from gateway.store.sqlite_ops.inbox import begin_turn, take_all_queued, take_queued, with_log
 
 
-def claim(db: Connection, session_id: str, runner: str, now: float) -> Claim | None:
+def claim(db: Connection, session_id: str, runner: str, now: float, have: Have | None = None) -> Claim | None:
     """See Store.claim."""
+    work = _claim(db, session_id, runner, now)
+    return None if work is None else with_log(db, work, have)
+
+
+def _claim(db: Connection, session_id: str, runner: str, now: float) -> Claim | None:
     row = db.execute(SQL["claim_head"], (session_id,)).fetchone()
     if row is None:
         return None
@@ -201,10 +207,17 @@ def results(
     _append(db, lease, [message, *said], hold(db, lease, 1 + len(said), now), now)
     for result in message.results:
         db.execute(SQL["calls_answered"], (lease.session_id, result.tool_use_id))
-    db.execute(SQL["delete_checkpoint"], (lease.session_id,))
-    db.execute(SQL["close_batch"], (lease.session_id,))
+    _close_batch(db, lease.session_id, now)
     db.execute(SQL["add_events"], (events, *turn_place(lease.turn_id)))
     return said
+
+
+def _close_batch(db: Connection, session_id: str, now: float) -> None:
+    """The step is answered: nobody can decide about it any more, whoever was still asked."""
+    db.execute(SQL["delete_checkpoint"], (session_id,))
+    states = db.execute(SQL["close_batch"], (session_id,)).fetchall()
+    if ("open",) in states:
+        people.supersede_open(db, session_id, "the end of its turn", now)
 
 
 def marker(db: Connection, lease: Lease, message: Message, events: str, now: float) -> None:
@@ -216,6 +229,11 @@ def marker(db: Connection, lease: Lease, message: Message, events: str, now: flo
 def finish(db: Connection, lease: Lease, end: TurnEnd, now: float) -> Ended:
     """See Store.finish."""
     _end(db, lease, end, "done", "idle", "", now)
+    answered = [result for message in end.messages for result in message.results]
+    for result in answered:
+        db.execute(SQL["calls_answered"], (lease.session_id, result.tool_use_id))
+    if answered:
+        _close_batch(db, lease.session_id, now)
     more = db.execute(SQL["next_queued"], (lease.session_id,)).fetchone() is not None
     return Ended(more=more, deliveries=_outgoing(db, lease, end.outgoing, now))
 
@@ -265,6 +283,9 @@ def park(db: Connection, lease: Lease, stop: Park, now: float) -> Ended:
     agent = db.execute(SQL["session_head"], (lease.session_id,)).fetchone()[1]
     for pending in stop.new_pendings:
         _insert_pending(db, lease, pending, agent, generation, requester, now)
+    for result in stop.checkpoint.results_so_far.values():
+        # Most are there already; not what the clock or a person settled, nor what `call_done` lost.
+        db.execute(SQL["end_call"], (dumps(result), None, now, lease.session_id, result.tool_use_id))
     db.execute(
         SQL["insert_checkpoint"],
         (lease.session_id, lease.turn_id, row[0] - 1 + len(stop.end.messages), dumps(stop.checkpoint), now),

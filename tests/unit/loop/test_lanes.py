@@ -187,13 +187,15 @@ async def test_c076_a_deaf_tool_is_abandoned_within_the_grace_and_its_late_resul
     running = asyncio.create_task(
         run_lanes([ready(doing(deaf), "c1")], context(log, journal=tape, cancel=cancel))
     )
-    await asyncio.wait_for(begun.wait(), SOON)
-    cancel.cancel()
-    before = time.monotonic()
-    results = await asyncio.wait_for(running, SOON)
-    assert GRACE * 0.9 <= time.monotonic() - before < GRACE + 1
-    assert results["c1"] == ToolResult(tool_use_id="c1", content=STOPPED, is_error=True)
-    may_end.set()
+    try:
+        await asyncio.wait_for(begun.wait(), SOON)
+        cancel.cancel()
+        before = time.monotonic()
+        results = await asyncio.wait_for(running, SOON)
+        assert GRACE * 0.9 <= time.monotonic() - before < GRACE + 1
+        assert results["c1"] == ToolResult(tool_use_id="c1", content=STOPPED, is_error=True)
+    finally:
+        may_end.set()  # or the test's own loop could never close
     await asyncio.wait_for(ended.wait(), SOON)
     await asyncio.sleep(0)
     assert tape.log == ["started c1", "done c1"]

@@ -47,16 +47,21 @@ def test_a_text_too_long_to_render_is_shown_as_it_is() -> None:
     assert "html" not in block
 
 
-def test_only_the_new_messages_are_sent_again() -> None:
-    messages = [{"role": "user", "content": [{"type": "text", "text": str(n)}]} for n in range(4)]
-    view = SessionView(
-        session_id="s", agent="a", status="idle", messages=messages, notices=[Notice(text="hi")]
-    )
-    body = page_session(view, 3)
-    assert (body["from"], body["total"]) == (3, 4)
-    assert [message["content"][0]["text"] for message in body["messages"]] == ["3"]
-    assert body["notices"][0]["text"] == "hi"
-    assert page_session(view, 9)["messages"] == []
+async def test_only_the_new_messages_are_sent_again(client: httpx.AsyncClient) -> None:
+    session_id = ""
+    for text in ("one", "two"):
+        body = {"text": text, **({"session_id": session_id} if session_id else {})}
+        session_id = (await client.post("/agents/assistant/messages?wait=1", json=body)).json()["session_id"]
+    rest = (await client.get(f"/sessions/{session_id}?html=1&from=3")).json()
+    assert (rest["from"], rest["total"]) == (3, 4)
+    assert [message["role"] for message in rest["messages"]] == ["assistant"]
+    beyond = (await client.get(f"/sessions/{session_id}?html=1&from=9")).json()
+    assert (beyond["from"], beyond["total"], beyond["messages"]) == (4, 4, [])
+
+
+def test_notices_of_the_gateway_are_in_the_view() -> None:
+    view = SessionView(session_id="s", agent="a", status="idle", messages=[], notices=[Notice(text="hi")])
+    assert page_session(view)["notices"][0]["text"] == "hi"
 
 
 async def test_the_page_gets_more_than_programs_do(client: httpx.AsyncClient) -> None:

@@ -137,7 +137,8 @@ CREATE TABLE grants (
 ) WITHOUT ROWID;
 CREATE INDEX grants_live ON grants (agent) WHERE revoked_at IS NULL;
 
--- Identity for ever; body and place in the queue only until it has been carried out.
+-- Identity for ever; body and place in the queue only until it has been carried out. turn: the
+-- number of the turn that took a message without beginning with it.
 CREATE TABLE inbox (
   channel      TEXT NOT NULL,
   workspace    TEXT NOT NULL,
@@ -147,6 +148,7 @@ CREATE TABLE inbox (
   state        TEXT NOT NULL CHECK (state IN ('queued', 'done')),
   session_id   TEXT NOT NULL,
   place        INTEGER,
+  turn         INTEGER,
   body         TEXT,
   received_at  REAL NOT NULL,
   PRIMARY KEY (channel, workspace, conversation, message_id, kind)
@@ -175,7 +177,7 @@ CREATE TABLE deliveries (
   created_at   REAL NOT NULL,
   ended_at     REAL
 );
-CREATE INDEX deliveries_waiting ON deliveries (channel, workspace, conversation, thread, id)
+CREATE INDEX deliveries_waiting ON deliveries (channel, workspace, conversation, thread, ref, id)
   WHERE state IN ('queued', 'sending');
 CREATE INDEX notices_of_session ON deliveries (session_id) WHERE kind = 'notice';
 CREATE INDEX deliveries_of_pending ON deliveries (pending_id) WHERE pending_id <> '';

@@ -1,2 +1,2 @@
 SELECT min(id) FROM deliveries WHERE state IN ('queued', 'sending')
- GROUP BY channel, workspace, conversation, thread
+ GROUP BY channel, workspace, conversation, thread, ref

@@ -1,0 +1,3 @@
+SELECT min(id) FROM deliveries
+ WHERE channel = ? AND workspace = ? AND conversation = ? AND thread = ? AND ref = ?
+   AND state IN ('queued', 'sending')

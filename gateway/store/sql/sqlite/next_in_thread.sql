@@ -1,2 +1,0 @@
-SELECT min(id) FROM deliveries
- WHERE channel = ? AND workspace = ? AND conversation = ? AND thread = ? AND state IN ('queued', 'sending')

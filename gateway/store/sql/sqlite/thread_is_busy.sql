@@ -1,3 +1,0 @@
-SELECT 1 FROM deliveries
- WHERE channel = ? AND workspace = ? AND conversation = ? AND thread = ? AND state IN ('queued', 'sending')
- LIMIT 1

@@ -1,0 +1,233 @@
+"""A real gateway behind a real socket, with a model that says what the message asks for.
+
+  pay X N        a call of `pay` (asks; `api_key` is secret)      pay both, pay three   several at once
+  peek X         a call of `peek` (allowed, reads only)           mixed   peek and pay in one step
+  work           a call of `work`, which runs until the test lets it go
+  ask            a question with two options      ask open   one for free text only
+  slow           an answer whose second half waits for the test
+  anything else  is repeated
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from gateway.agent import Agent
+from gateway.app import Gateway, Parts, Web
+from gateway.app.people import ConfiguredRules
+from gateway.clock import Clock, SystemClock
+from gateway.gate import Gate, Rule
+from gateway.messages import Json
+from gateway.providers.base import ModelRequest, ModelResponse, OnDelta
+from gateway.providers.scripted import Call, Reply, ScriptedModel, spoken
+from gateway.store.sqlite import SqliteStore
+from gateway.tools.base import Tool, tool
+
+PATIENCE = 15  # seconds; only a failing test waits that long
+SECRET = "sk-live-0123456789"
+
+
+@dataclass
+class House:
+    """What outlives a gateway: the database file, what the tools did, what the test holds back."""
+
+    folder: Path
+    paid: list[Json] = field(default_factory=list)
+    peeked: list[str] = field(default_factory=list)
+    requests: list[ModelRequest] = field(default_factory=list)
+    let_answer: asyncio.Event = field(default_factory=asyncio.Event)
+    let_work: asyncio.Event = field(default_factory=asyncio.Event)
+    at_work: asyncio.Event = field(default_factory=asyncio.Event)
+    half_said: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def tools(self) -> tuple[Tool, ...]:
+        """See the module's docstring."""
+
+        @tool(secret=["api_key"], preview=lambda args: f"with {args.get('api_key')} to {args['order']}")
+        async def pay(order: str, amount: float, api_key: str = SECRET) -> str:
+            """Pay."""
+            self.paid.append({"order": order, "amount": amount, "api_key": api_key})
+            return f"paid {amount:g} for {order}"
+
+        @tool(safe=True)
+        async def peek(order: str) -> str:
+            """Look."""
+            self.peeked.append(order)
+            return f"{order} exists"
+
+        @tool(timeout=60)
+        async def work() -> str:
+            """Work until let go."""
+            self.at_work.set()
+            await self.let_work.wait()
+            return "worked"
+
+        return pay, peek, work
+
+    def agent(self, **changes: Any) -> Agent:
+        """The agent; `rule` changes the rule that asks about `pay`."""
+        rule = Rule(tool="pay", decision="ask", reason="money leaves the house")
+        gate = Gate(rules=(replace(rule, **changes.pop("rule", {})),), default_decision="allow")
+        return Agent(name="assistant", tools=self.tools(), gate=gate, **changes)
+
+
+class HouseModel:
+    """The scripted model, with an answer that stops half way until the test lets it go on."""
+
+    def __init__(self, house: House) -> None:
+        self._house, self._scripted = house, ScriptedModel(_reply, chunk=6)
+
+    @property
+    def id(self) -> str:
+        return self._scripted.id
+
+    async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelResponse:
+        self._house.requests.append(replace(request, messages=list(request.messages)))
+        if spoken(request.messages)[1] == "slow" and on_delta is not None:
+            on_delta("You sa")
+            self._house.half_said.set()
+            await self._house.let_answer.wait()
+            rest = on_delta
+            seen = False
+
+            def after_the_first(text: str) -> None:
+                nonlocal seen
+                if seen:
+                    rest(text)
+                seen = True
+
+            on_delta = after_the_first
+        return await self._scripted.complete(request, on_delta)
+
+    async def close(self) -> None:
+        await self._scripted.close()
+
+
+def _reply(request: ModelRequest) -> Reply:
+    start, text = spoken(request.messages)
+    results = [r for m in request.messages[start + 1 :] for r in m.results]
+    if results and text != "circle":
+        return Reply(text="Result: " + "; ".join(r.content for r in results))
+    words = text.split()
+    pays = {"both": ("A-1", "A-2"), "three": ("A-1", "A-2", "A-3")}
+    match words:
+        case ["pay", many] if many in pays:
+            calls = [Call(tool="pay", args={"order": order, "amount": 10}) for order in pays[many]]
+            return Reply(calls=tuple(calls))
+        case ["pay", order, amount]:
+            args = {"order": order, "amount": float(amount), "api_key": SECRET}
+            return Reply(text="I will pay.", calls=(Call(tool="pay", args=args),))
+        case ["peek", order]:
+            return Reply(calls=(Call(tool="peek", args={"order": order}),))
+        case ["mixed"]:
+            peek, pay = Call(tool="peek", args={"order": "A-1"}), {"order": "A-2", "amount": 10}
+            return Reply(text="Both.", calls=(peek, Call(tool="pay", args=pay)))
+        case ["work"]:
+            return Reply(text="At it.", calls=(Call(tool="work"),))
+        case ["raw", args]:
+            return Reply(calls=(Call(tool="pay", args={"order": args, "amount": 1}),))
+        case ["ask"]:
+            asked: Json = {"question": "Where?", "options": ["prod", "staging"]}
+            return Reply(calls=(Call(tool="ask_user", args=asked),))
+        case ["ask", "open"]:
+            return Reply(calls=(Call(tool="ask_user", args={"question": "Which name?"}),))
+        case _:
+            return Reply(text=f"You said: {text}")
+
+
+@dataclass
+class Scene:
+    """A running gateway and a client that talks to it."""
+
+    house: House
+    gateway: Gateway
+    client: httpx.AsyncClient
+
+    @property
+    def url(self) -> str:
+        assert self.gateway.web is not None
+        return self.gateway.web.url
+
+    async def say(self, text: str, session_id: str = "", **body: Any) -> Json:
+        """Post a message; the 202."""
+        given = {"text": text, **({"session_id": session_id} if session_id else {}), **body}
+        response = await self.client.post("/agents/assistant/messages", json=given)
+        assert response.status_code == 202, response.text
+        return dict(response.json())
+
+    async def ask(self, text: str, session_id: str = "", **body: Any) -> Json:
+        """Post a message and wait for the end of its turn."""
+        given = {"text": text, **({"session_id": session_id} if session_id else {}), **body}
+        response = await self.client.post("/agents/assistant/messages?wait=1", json=given)
+        assert response.status_code == 200, response.text
+        return dict(response.json())
+
+    async def get(self, path: str) -> Any:
+        response = await self.client.get(path)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    async def resolve(self, pending_id: str, decision: str = "approve", **body: Any) -> tuple[int, Json]:
+        path = f"/pending-approvals/{pending_id}/resolve"
+        response = await self.client.post(path, json={"decision": decision, **body})
+        return response.status_code, response.json()
+
+    async def answer(self, pending_id: str, answer: str | list[str]) -> tuple[int, Json]:
+        path = f"/pending-questions/{pending_id}/answer"
+        response = await self.client.post(path, json={"answer": answer})
+        return response.status_code, response.json()
+
+    async def view(self, session_id: str) -> Json:
+        """What the page gets."""
+        return dict(await self.get(f"/sessions/{session_id}?html=1"))
+
+    async def until(self, session_id: str, ready: Callable[[Json], bool]) -> Json:
+        """The page's view once it is as wanted: looked at after each event and each change."""
+        async with asyncio.timeout(PATIENCE):
+            with self.gateway.hub.listen(session_id, live=False) as listener:
+                while not ready(view := await self.view(session_id)):
+                    await listener.wait(0.2)
+        return view
+
+
+@asynccontextmanager
+async def running(
+    house: House,
+    *,
+    agent: Agent | None = None,
+    tokens: Mapping[str, str] | None = None,
+    operators: Sequence[str] = ("web:local",),
+    token: str = "",
+    clock: Clock | None = None,
+    port: int = 0,
+) -> AsyncIterator[Scene]:
+    """A gateway over the house's database; several may run at once, as if in several processes."""
+    clock = clock or SystemClock()
+    chosen = agent or house.agent()
+    model = HouseModel(house)
+    parts = Parts(
+        store=SqliteStore(house.folder / "gateway.db", clock=clock),
+        agents={chosen.name: chosen},
+        model_of=lambda _: model,
+        rules=ConfiguredRules(
+            default_agent=chosen.name, users={"web": frozenset("*")}, workspaces={"web": "local"}
+        ),
+        web=Web(port=port, tokens=tokens or {}),
+        operators=operators,
+        drain=0.2,
+        clock=clock,
+    )
+    async with Gateway(parts) as gateway:
+        assert gateway.web is not None
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        async with httpx.AsyncClient(
+            base_url=gateway.web.url, headers=headers, timeout=PATIENCE, trust_env=False
+        ) as client:
+            yield Scene(house, gateway, client)
