@@ -13,7 +13,16 @@ from pathlib import Path
 
 import bench as bc
 
-from channels.base import Abilities, Actor, InboundMessage, InboundPress, Limits, MessageRef, ThreadKey, pack_press
+from channels.base import (
+    Abilities,
+    Actor,
+    InboundMessage,
+    InboundPress,
+    Limits,
+    MessageRef,
+    ThreadKey,
+    pack_press,
+)
 from gateway.agent import Agent
 from gateway.app.gateway import Gateway, Parts
 from gateway.app.inbound import GatewayInbound

@@ -298,7 +298,7 @@ def _value(press: InboundPress, name: str) -> str:
 def read_form(values: Mapping[str, str | tuple[str, ...]], pending: Pending) -> Json | Bad:
     """The arguments that a submitted edit form means: typed by the schema, on top of the stored
     ones; a field that was left out keeps its value."""
-    args = dict(pending.args)
+    args, shown = dict(pending.args), masked(pending.args, pending.secret)
     properties = pending.schema.get("properties", {})
     for name, raw in values.items():
         text = raw if isinstance(raw, str) else " ".join(raw)
@@ -306,11 +306,18 @@ def read_form(values: Mapping[str, str | tuple[str, ...]], pending: Pending) -> 
             return Bad(text=f"{name}: there is no such argument", field=name)
         if name in pending.secret and text in ("", MASK):
             continue
+        if name in shown and _same(text, _text(shown[name])):
+            continue  # left as it was, masked parts and all
         value = _typed(text, properties.get(name, {}), args.get(name))
         if isinstance(value, Bad):
             return Bad(text=f"{name}: {value.text}", field=name)
         args[name] = value
     return args
+
+
+def _same(text: str, before: str) -> bool:
+    """Whether a field came back unchanged; platforms mend line ends and the space around."""
+    return text.replace("\r\n", "\n").strip() == before.replace("\r\n", "\n").strip()
 
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -341,6 +348,8 @@ def _typed(text: str, schema: Json, before: object) -> object:
 
 
 def _number(words: str) -> float | int:
+    if words.lstrip("+-").isdecimal():
+        return int(words)  # exact, however long
     value = float(words)
     canonical_json(value)  # refuses nan and the infinities
-    return int(value) if value.is_integer() and "." not in words and "e" not in words.lower() else value
+    return value

@@ -92,7 +92,7 @@ class Desk:
 
     async def _status(self, command: Command, press: Press) -> str:
         view = await self._store.session_of(press.key)
-        if view is None or (not view.log_length and view.status == "idle" and not view.queued):
+        if view is None:
             return f"Nothing has been said here yet. The agent is {self._agent_of(press.key)}."
         words = {"idle": "waiting for you", "running": "at work", "ready": "about to go on"}
         state = words.get(view.status, "waiting for somebody's decision")

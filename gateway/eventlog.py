@@ -25,20 +25,24 @@ from gateway.messages import Message
 from gateway.outcome import Outcome, exit_code
 from gateway.store.rows import TurnView
 
-SESSION = '"session"'  # the line that each run of a turn begins with
+SESSION = '"session"'  # the first line of a turn
 
 
 class EventLines:
-    """Collects the packed lines of one turn until the next write takes them along."""
+    """Collects the packed lines of one run of a turn until the next write takes them along. `run`:
+    0 for a turn's first; a number that rises for those that took it over."""
 
-    __slots__ = ("_lines",)
+    __slots__ = ("_lines", "_run")
 
-    def __init__(self) -> None:
+    def __init__(self, run: int = 0) -> None:
+        self._run = run
         self._lines: list[str] = []
 
     def add(self, event: Event, log_length: int) -> None:
         """Pack one event; `log_length` entries are in the log at this moment."""
         line = pack(event, log_length)
+        if line == SESSION and self._run:
+            line = f'["session",{self._run}]'
         if line:
             self._lines.append(line)
 
@@ -52,10 +56,17 @@ class EventLines:
 
     def take_whole(self) -> str:
         """The same, but only up to the first line that refers to something not stored yet."""
-        foreign = (n for n, line in enumerate(self._lines) if line[0] != "{" and line != SESSION)
+        foreign = (n for n, line in enumerate(self._lines) if line[0] != "{" and run_begun(line) is None)
         end = next(foreign, len(self._lines))
         lines, self._lines = self._lines[:end], self._lines[end:]
         return "\n".join(lines) + "\n" if lines else ""
+
+
+def run_begun(line: str) -> int | None:
+    """The number of the run that begins with this line, None for any other line."""
+    if line == SESSION:
+        return 0
+    return int(json.loads(line)[1]) if line.startswith('["session",') else None
 
 
 def pack(event: Event, log_length: int) -> str:
@@ -151,7 +162,7 @@ def _unpack_line(line: str, stored: Stored) -> tuple[str, str]:
 def _from_reference(value: object, stored: Stored) -> Event:
     turn = stored.turn
     match value:
-        case "session":
+        case "session" | ["session", int()]:
             return SessionStarted(session_id=turn.session_id, turn_id=turn.id, agent=turn.agent)
         case "done":
             outcome = Outcome(turn.outcome)
@@ -180,6 +191,6 @@ def _from_reference(value: object, stored: Stored) -> Event:
 def parse_event_id(text: str | None) -> tuple[int, int] | None:
     """(turn number, index) of an event id; None for nothing or nonsense."""
     number, dot, index = (text or "").partition(".")
-    if not dot or not number.isdecimal() or not index.isdecimal():
+    if not dot or not (number + index).isascii() or not number.isdecimal() or not index.isdecimal():
         return None
     return int(number), int(index)

@@ -1,6 +1,6 @@
 """What a turn says while it runs: one closed union. The tag is also the wire name.
 
-The promised order is drawn in docs/loop.md and pinned by tests/unit/test_event_order.py.
+The promised order is drawn in docs/loop.md and pinned by tests/unit/loop/test_event_order.py.
 Arguments in events are masked: secret parameters never leave the loop.
 """
 

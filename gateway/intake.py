@@ -253,6 +253,15 @@ class Intake:
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 
+    async def close(self, seconds: float) -> None:
+        """Let what is being carried out end; the rest stays in the inbox for the next start."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=seconds)
+        left = set(self._tasks)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
 
 def _stored_command(press: Press) -> Command:
     name, *words = press.body["command"]

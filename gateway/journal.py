@@ -52,9 +52,9 @@ class Journal(Protocol):
     def done(self, ready: Ready, result: ToolResult, full: str | None) -> None:
         """One call has its result. `full` is the whole text where `result` holds a capped one."""
 
-    async def results(self, message: Message) -> Sequence[Message]:
+    async def results(self, message: Message, *, final: bool = False) -> Sequence[Message]:
         """The step's results, complete. Returns what people have said meanwhile (`steer`),
-        already written down."""
+        already written down; nothing when the turn ends with this step (`final`)."""
 
     async def marker(self, message: Message) -> None:
         """A compaction marker."""
@@ -80,7 +80,7 @@ class MemoryJournal:
         if full is not None:
             self._full[ready.call.id] = full
 
-    async def results(self, message: Message) -> Sequence[Message]:
+    async def results(self, message: Message, *, final: bool = False) -> Sequence[Message]:
         """Nobody speaks in between."""
         return ()
 

@@ -12,7 +12,7 @@ from gateway.messages import ThreadKey
 from gateway.notices import NO_ANSWER, UNKNOWN_REPORTED, stop_text
 from gateway.options import RunResult
 from gateway.outcome import Outcome
-from gateway.store.rows import Claim, Outgoing
+from gateway.store.rows import FEEDBACK, Claim, Outgoing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +37,10 @@ class Letters:
         session = claim.lease.session_id
         told = self._unknown(claim, result)
         if result.outcome is Outcome.COMPLETED and result.text.strip():
-            payload = {"seq": log_length - 1, "reply_to": claim.message_id}
+            payload = {"seq": log_length - 1, "reply_to": _replies_to(claim)}
             return (*told, Outgoing(key=claim.key, kind="answer", payload=payload, session_id=session))
         text = result.text or stop_text(result.outcome, result.detail) or NO_ANSWER
-        notice = {"text": text, "reply_to": claim.message_id}
+        notice = {"text": text, "reply_to": _replies_to(claim)}
         return (*told, Outgoing(key=claim.key, kind="notice", payload=notice, session_id=session))
 
     def at_a_stop(
@@ -72,3 +72,8 @@ class Letters:
             return ()
         notice = {"text": UNKNOWN_REPORTED.format(tools=tools)}
         return (Outgoing(key=claim.key, kind="notice", payload=notice, session_id=claim.lease.session_id),)
+
+
+def _replies_to(claim: Claim) -> str:
+    """The platform's id of the message that the turn answers; empty where it has none."""
+    return "" if claim.message_id.endswith(FEEDBACK) else claim.message_id

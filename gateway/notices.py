@@ -11,7 +11,7 @@ from gateway.store.rows import PendingRecord
 
 STOPS: dict[Outcome, str] = {
     Outcome.REFUSED: "The model declined to answer this.",
-    Outcome.DENIED: "Stopped: {detail}. Nothing of the denied step was run.",
+    Outcome.DENIED: "Stopped: {detail}. The denied call was not run.",
     Outcome.MAX_TURNS: "Stopped: {detail}. Write to me to go on from here.",
     Outcome.EXHAUSTED_TOKENS: "Stopped: {detail}. Write to me to go on from here.",
     Outcome.DEADLINE: "Stopped: {detail}. Write to me to go on from here.",

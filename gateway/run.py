@@ -304,7 +304,8 @@ class Run:
                 self._tell(call, have[call.id])
         message = tool_results([have[call.id] for call in calls])
         self.transcript.append(message)
-        for said in await self.options.journal.results(message):
+        final = self.closing is not None or self.closed_by(buckets) is not None or self.cancelled
+        for said in await self.options.journal.results(message, final=final):
             self.transcript.append(said)
 
     def _tell(self, call: ToolUse, result: ToolResult) -> None:

@@ -40,7 +40,10 @@ class TurnJournal:
         if any(ready.approved or not _repeatable(ready) for ready in lane):
             faults.reach("started.before")
             ids = [ready.call.id for ready in lane]
-            await self._store.calls_started(self._lease, ids, self._clock.now(), self._events.take())
+            edited = {ready.call.id: (ready.args, ready.args_hash) for ready in lane if ready.note}
+            await self._store.calls_started(
+                self._lease, ids, self._clock.now(), self._events.take(), edited=edited
+            )
             faults.reach("started.after")
             self._on_commit()
         if any(ready.approved for ready in lane):
@@ -53,9 +56,11 @@ class TurnJournal:
         self._store.call_done(self._lease, result, full, self._clock.now())
         faults.reach("done.after")
 
-    async def results(self, message: Message) -> Sequence[Message]:
+    async def results(self, message: Message, *, final: bool = False) -> Sequence[Message]:
         faults.reach("results.before")
-        said = await self._store.results(self._lease, message, self._events.take(), steer=self._steer)
+        said = await self._store.results(
+            self._lease, message, self._events.take(), steer=self._steer and not final
+        )
         faults.reach("results.after")
         self._on_commit()
         return said

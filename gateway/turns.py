@@ -292,7 +292,7 @@ class Turns:
 
     async def _turn(self, claim: Claim, token: CancelToken) -> RunResult:
         lease, agent = claim.lease, self._agents.get(claim.agent)
-        events = EventLines()
+        events = EventLines(claim.run)
         if agent is None:
             detail = f"the agent {claim.agent!r} is no longer configured"
             return await self._crashed(claim, events, detail, "ConfigError")

@@ -20,7 +20,7 @@ OTHERS = sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").glob("*
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 # Each SDK is imported in its own home only.
-HOMES = {
+HOMES: dict[str, str | tuple[str, ...]] = {
     "aiosqlite": "gateway/store/sqlite",
     "anthropic": "gateway/providers/anthropic",
     "asyncpg": "gateway/store/postgres",
@@ -31,7 +31,7 @@ HOMES = {
     "slack_bolt": "channels/slack/",
     "slack_sdk": "channels/slack/",
     "sqlite3": "gateway/store/sqlite",
-    "starlette": "channels/web/",
+    "starlette": ("channels/web/", "channels/telegram/webhook"),
     "sse_starlette": "channels/web/",
     "telegram": "channels/telegram/",
     "typer": "gateway/cli",

@@ -201,7 +201,7 @@ class Gateway:
             duty.cancel()
         await asyncio.gather(*self._duties, return_exceptions=True)
         await self.turns.drain(seconds)
-        await self.intake.idle()
+        await self.intake.close(2.0)
         await self.deliveries.close(2.0)
         await self.store.close()
 
@@ -222,3 +222,5 @@ class Gateway:
                 await step()
             except StoreError as error:
                 _log.error("%s: %s", name, redact(str(error)))
+            except Exception:  # a duty that had ended would be missed only when it is too late
+                _log.exception("%s failed", name)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from channels.base import Actor as ChannelActor
-from channels.base import Channel, InboundMessage, InboundPress, MessageRef
+from channels.base import Channel, ChannelError, InboundMessage, InboundPress, MessageRef
 from gateway.bridge import Bad, Toggle, actor_in, key_in, key_out, pressed_card, read_press, said
 from gateway.intake import Intake
+from gateway.log import redact
 from gateway.messages import Json
 from gateway.resolutions import Click, Resolutions
 from gateway.store.base import Store
 from gateway.store.rows import Press, TakenPress
+
+_log = logging.getLogger(__name__)
 
 
 class GatewayInbound:
@@ -78,7 +82,18 @@ class CardPresses:
         if channel is None:
             return
         text = await self._decided(pressed, channel, taken)
-        await channel.notify_actor(pressed, text)
+        try:
+            await channel.notify_actor(pressed, text)
+        except ChannelError as error:  # what was decided stands, and the card will show it
+            _log.warning("an answer to a press was lost: %s", redact(str(error)))
+
+    async def _roles(self, press: InboundPress, channel: Channel) -> frozenset[str]:
+        """The person's roles; none when the platform does not tell: only named people decide then."""
+        try:
+            return await channel.roles(press.actor, press.thread)
+        except ChannelError as error:
+            _log.warning("roles on %s are not known: %s", press.thread.channel, redact(str(error)))
+            return frozenset()
 
     async def _decided(self, press: InboundPress, channel: Channel, taken: TakenPress | None) -> str:
         pending_id = pressed_card(press)
@@ -87,7 +102,7 @@ class CardPresses:
         else:
             record = await self._store.pending(pending_id) if pending_id else None
         meaning = read_press(press, record) if record is not None else Bad(text="")
-        roles = await channel.roles(press.actor, press.thread) if record is not None else frozenset[str]()
+        roles = await self._roles(press, channel) if record is not None else frozenset[str]()
         click = Click(
             pending_id=pending_id or "",
             resolution=None if isinstance(meaning, Bad | Toggle) else meaning,

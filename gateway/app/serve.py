@@ -7,10 +7,9 @@ import logging
 import os
 import signal
 import socket
+import sys
 import webbrowser
 from pathlib import Path
-
-import typer
 
 from channels.base import ChannelError
 from gateway.app.build import build_parts
@@ -112,8 +111,9 @@ async def _until_told(
 
 
 def _greet(url: str, open_browser: bool) -> None:
-    typer.echo(f"Threadgate demo: {url}")
-    typer.echo('Try "refund order A-1001". Stop with Ctrl-C; what waits is kept for the next start.')
+    sys.stdout.write(f"Threadgate demo: {url}\n")
+    sys.stdout.write('Try "refund order A-1001". Stop with Ctrl-C; what waits is kept for the next start.\n')
+    sys.stdout.flush()
     if open_browser and (
         os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.name != "posix"
     ):

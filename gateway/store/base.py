@@ -28,7 +28,8 @@ Every implementation passes tests/contracts/store.py.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from gateway.journal import CallRow
@@ -123,8 +124,16 @@ class Store(Protocol):
     async def reply(self, lease: Lease, message: Message, calls: Sequence[CallRow], events: str) -> None:
         """Append a reply with its calls."""
 
-    async def calls_started(self, lease: Lease, call_ids: Sequence[str], now: float, events: str) -> None:
-        """These calls begin."""
+    async def calls_started(
+        self,
+        lease: Lease,
+        call_ids: Sequence[str],
+        now: float,
+        events: str,
+        *,
+        edited: Mapping[str, tuple[Json, str]] = MappingProxyType({}),
+    ) -> None:
+        """These calls begin; `edited`: arguments (and hash) that a person changed, by call id."""
 
     def call_done(self, lease: Lease, result: ToolResult, full: str | None, now: float) -> None:
         """One call ended. Submits; see the module's docstring."""

@@ -16,6 +16,7 @@ Have = Callable[[str], int]
 SessionStatus = Literal["idle", "running", "pending", "ready", "closed"]
 CallState = Literal["allowed", "refused", "waiting", "started", "done"]
 NOTHING_SPENT = Spent()
+FEEDBACK = ":feedback"  # ends the message id of a denial's words, which no platform knows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

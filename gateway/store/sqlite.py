@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from gateway.clock import Clock, SystemClock
@@ -198,8 +199,16 @@ class SqliteStore:
         now = self._clock.now()
         await self._submit(lambda db: turns.reply(db, lease, message, calls, events, now))
 
-    async def calls_started(self, lease: Lease, call_ids: Sequence[str], now: float, events: str) -> None:
-        await self._submit(lambda db: turns.calls_started(db, lease, call_ids, now, events))
+    async def calls_started(
+        self,
+        lease: Lease,
+        call_ids: Sequence[str],
+        now: float,
+        events: str,
+        *,
+        edited: Mapping[str, tuple[Json, str]] = MappingProxyType({}),
+    ) -> None:
+        await self._submit(lambda db: turns.calls_started(db, lease, call_ids, now, events, edited))
 
     def call_done(self, lease: Lease, result: ToolResult, full: str | None, now: float) -> None:
         self._unheard(self._submit(lambda db: turns.call_done(db, lease, result, full, now), hurry=False))

@@ -10,177 +10,29 @@ channel and a real platform server:
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
 
 import pytest
 
 from channels.base import (
-    Actor,
     Attachment,
     Button,
     Card,
     CardField,
-    Channel,
     ChannelBusy,
     ChannelDown,
     Choice,
     Form,
     FormField,
-    InboundMessage,
-    InboundPress,
     MessageGone,
-    MessageRef,
     OutboundFile,
     OutboundMessage,
     PayloadRefused,
     Progress,
     TargetGone,
-    ThreadKey,
 )
-
-T = TypeVar("T")
-Trouble = Literal["busy", "down", "gone"]
-RETRY_AFTER = 7.0  # seconds that a busy platform asks for
-
-
-class Inbox:
-    """What the gateway would have stored. `refuse` makes the next hand-overs fail."""
-
-    def __init__(self) -> None:
-        self.messages: list[InboundMessage] = []
-        self.presses: list[InboundPress] = []
-        self.attempts = 0
-        self._refusals = 0
-        self._watchers: set[asyncio.Future[None]] = set()
-
-    def refuse(self, times: int) -> None:
-        self._refusals += times
-
-    async def message(self, message: InboundMessage) -> None:
-        self._attempt()
-        self.messages.append(message)
-
-    async def press(self, press: InboundPress) -> None:
-        self._attempt()
-        self.presses.append(press)
-
-    async def wait_for(self, check: Callable[[], T], within: float = 10.0) -> T:
-        """Wait until `check` is true; bounded. Returns what it gave."""
-        async with asyncio.timeout(within):
-            while not (value := check()):
-                watcher: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                self._watchers.add(watcher)
-                try:
-                    await watcher
-                finally:
-                    self._watchers.discard(watcher)
-        return value
-
-    def _attempt(self) -> None:
-        self.attempts += 1
-        for watcher in self._watchers:
-            if not watcher.done():
-                watcher.set_result(None)
-        if self._refusals:
-            self._refusals -= 1
-            raise OSError("the store takes nothing now")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Seen:
-    """One message as people see it. `files` are the contents of what is attached."""
-
-    text: str
-    buttons: tuple[str, ...] = ()
-    files: tuple[bytes, ...] = ()
-
-
-class ChannelHarness(Protocol):
-    """One channel that is started, one person who has a private conversation with it."""
-
-    channel: Channel
-    inbox: Inbox
-    thread: ThreadKey  # the private conversation
-    person: Actor
-    secret: str  # what no error may hold
-    troubles: frozenset[Trouble]  # which kinds `trouble` can cause
-
-    async def restart(self) -> None:
-        """Stop the channel and start a new one that remembers nothing, on the same inbox."""
-
-    async def say(self, text: str) -> Any:
-        """The person writes; returns a handle for `redeliver`."""
-
-    async def redeliver(self, handle: Any) -> None:
-        """The platform delivers the same message again."""
-
-    async def attach(self, content: bytes, name: str) -> None:
-        """The person sends a file."""
-
-    async def press(self, ref: MessageRef, label: str) -> None:
-        """The person presses the button, or picks the option, with this label on this message."""
-
-    async def submit(self, form: Form, values: dict[str, str]) -> None:
-        """The person fills in the form that a press has opened."""
-
-    async def seen(self) -> list[Seen]:
-        """What the channel has put into the conversation, oldest first."""
-
-    async def look(self, ref: MessageRef) -> Seen:
-        """One message as it is now."""
-
-    async def notices(self) -> list[str]:
-        """What the person was told for their eyes only, oldest first; "" is a bare acknowledgement."""
-
-    async def paged(self) -> list[str]:
-        """Whom messages of the channel have notified by a mention."""
-
-    async def delete(self, ref: MessageRef) -> None:
-        """The message vanishes from the platform."""
-
-    async def trouble(self, kind: Trouble) -> None:
-        """From now on: a flood limit of RETRY_AFTER seconds, no network, or the person has blocked us."""
-
-
-def an_approval(**changes: Any) -> Card:
-    """An open approval card as the gateway makes it."""
-    card = Card(
-        card_id="p_abcdefghijklmnopqrst",
-        kind="approval",
-        state="open",
-        title="Approve issue_refund?",
-        summary="The agent wants to pay money back.",
-        fields=(CardField(name="order_id", value="A-1001"), CardField(name="amount", value="20")),
-        args_hash="0" * 64,
-        deciders="Ada",
-        expires="tomorrow at noon",
-        code="K7M2",
-        buttons=(
-            Button(label="Approve", data="v1:p_abcdefghijklmnopqrst:approve", tone="primary"),
-            Button(label="Deny", data="v1:p_abcdefghijklmnopqrst:deny", tone="danger"),
-        ),
-    )
-    return replace(card, **changes)
-
-
-def settled(card: Card, status: str) -> Card:
-    """The card after a decision."""
-    return replace(card, state="decided", status=status, buttons=(), choices=(), forms=())
-
-
-def in_order(whole: str, pieces: list[str]) -> bool:
-    """Whether all pieces occur in the text, one after the other."""
-    place = 0
-    for piece in pieces:
-        place = whole.find(piece, place)
-        if place < 0:
-            return False
-        place += len(piece)
-    return True
+from tests.contracts.harness import RETRY_AFTER, ChannelHarness, Trouble, an_approval, in_order, settled
 
 
 class ChannelContract:

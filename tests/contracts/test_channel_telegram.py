@@ -9,7 +9,8 @@ import pytest
 
 from channels.base import Actor, Channel, Form, MessageRef, ThreadKey
 from channels.telegram.wire import unpack_ref
-from tests.contracts.channel import RETRY_AFTER, ChannelContract, ChannelHarness, Inbox, Seen, Trouble
+from tests.contracts.channel import ChannelContract
+from tests.contracts.harness import RETRY_AFTER, ChannelHarness, Inbox, Seen, Trouble
 from tests.platforms.telegram import Json, TelegramServer
 from tests.platforms.telegram.driving import TOKEN, quick
 

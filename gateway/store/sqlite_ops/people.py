@@ -16,7 +16,7 @@ from gateway.approvals import (
     next_state,
 )
 from gateway.messages import Actor, Json, ThreadKey, call_hash, new_id, user
-from gateway.store.rows import PendingRecord, Resolved, StopDone, Verdict
+from gateway.store.rows import FEEDBACK, PendingRecord, Resolved, StopDone, Verdict
 from gateway.store.sqlite_ops import outbox
 from gateway.store.sqlite_ops.audit import append_audit
 from gateway.store.sqlite_ops.codec import SQL, dumps, pending_record
@@ -118,7 +118,7 @@ def _decided(db: Connection, record: PendingRecord, verdict: Verdict) -> Resolve
             _supersede_open(db, record.session_id, by, verdict.by, verdict.actor, verdict.at)
         if verdict.resolution.feedback and verdict.stops_batch:  # else the result carries it
             text = user(verdict.resolution.feedback, author=verdict.by)
-            identity = f"{record.id}:feedback"
+            identity = f"{record.id}{FEEDBACK}"
             queue_feedback(db, record.session_id, record.key, text, verdict.actor, identity, verdict.at)
     if verdict.consumes is not None:
         key, message_id = verdict.consumes

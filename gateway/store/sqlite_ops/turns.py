@@ -3,13 +3,13 @@ transaction; every write names runner and epoch first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from sqlite3 import Connection
 
 from gateway.approvals import Pending
 from gateway.errors import LeaseLost
 from gateway.journal import CallRow
-from gateway.messages import Message, ThreadKey, ToolResult, decode_message, encode_message
+from gateway.messages import Json, Message, ThreadKey, ToolResult, decode_message, encode_message
 from gateway.store.base import LEASE_SECONDS
 from gateway.store.rows import (
     CallRecord,
@@ -184,11 +184,21 @@ def reply(
     db.execute(SQL["add_events"], (events, *turn_place(lease.turn_id)))
 
 
-def calls_started(db: Connection, lease: Lease, call_ids: Sequence[str], now: float, events: str) -> None:
+def calls_started(
+    db: Connection,
+    lease: Lease,
+    call_ids: Sequence[str],
+    now: float,
+    events: str,
+    edited: Mapping[str, tuple[Json, str]],
+) -> None:
     """See Store.calls_started."""
     _held(db, lease)
     for call_id in call_ids:
         db.execute(SQL["start_call"], (now, lease.session_id, call_id))
+        if call_id in edited:
+            args, digest = edited[call_id]
+            db.execute(SQL["edit_call"], (dumps(args), digest, lease.session_id, call_id))
     if events:
         db.execute(SQL["add_events"], (events, *turn_place(lease.turn_id)))
 

@@ -16,7 +16,7 @@ from gateway.history import repaired
 from gateway.messages import Message, decode_message
 from tests.scenario.processes.gateway import GatewayProcess, until
 
-TOKEN = "777:AAsecretsecretsecretsecretsecretsecret"  # noqa: S105 - of our own server only
+TOKEN = "777:AAsecretsecretsecretsecretsecretsecret"
 ADA, BOB = 4242, 4343
 TOOLS = Path(__file__).with_name("ledger_tools.py")
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ import pytest
 
 from channels.base import ThreadKey
 from channels.telegram.adapter import TelegramChannel
-from tests.contracts.channel import Inbox
+from tests.contracts.harness import Inbox
 from tests.platforms.telegram import TelegramServer
 from tests.platforms.telegram.driving import TOKEN, Naps, quick
 

@@ -9,7 +9,7 @@ import pytest
 from channels.base import ChannelDown, OutboundMessage
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.errors import TokenRefused
-from tests.contracts.channel import Inbox, an_approval
+from tests.contracts.harness import Inbox, an_approval
 from tests.platforms.telegram import Json, TelegramServer
 from tests.platforms.telegram.driving import TOKEN, Naps, quick
 from tests.scenario.telegram.conftest import ADA, BOB, BOT, FORUM, GROUP, Room

@@ -27,7 +27,7 @@ from channels.base import (
     TargetGone,
 )
 from channels.telegram.limits import LIMITS
-from tests.contracts.channel import an_approval, settled
+from tests.contracts.harness import an_approval, settled
 from tests.platforms.telegram.checks import utf16_len, utf16_slice
 from tests.scenario.telegram.conftest import ADA, BOB, BOT, FORUM, GROUP, Room
 

@@ -11,7 +11,7 @@ import pytest
 from channels.base import ChannelDown
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.webhook import HEADER, LARGEST, WebhookSettings
-from tests.contracts.channel import Inbox
+from tests.contracts.harness import Inbox
 from tests.platforms.telegram import TelegramServer
 from tests.platforms.telegram.driving import TOKEN, quick
 from tests.scenario.telegram.conftest import ADA

@@ -24,9 +24,11 @@ async def test_the_stream_of_a_message_keeps_the_promised_order(scene: Scene) ->
     path = "/agents/assistant/messages/stream"
     async with scene.client.stream("POST", path, json={"text": "mixed"}) as response:
         got = [frame async for frame in frames(response)]
-    assert kinds(got) == [
+    # The model answers at once: whether anybody sees its deltas is a matter of luck.
+    assert [frame.type for frame in got if frame.type != "assistant:delta"] == [
         "session",
-        *STEP,
+        "budget:check",
+        "assistant:text",
         "actauth:decision",
         "actauth:decision",
         "tool:started",

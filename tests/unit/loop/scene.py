@@ -97,7 +97,7 @@ class Tape(MemoryJournal):
         super().done(ready, result, full)
         self.log.append(f"done {ready.call.id}")
 
-    async def results(self, message: Message) -> Sequence[Message]:
+    async def results(self, message: Message, *, final: bool = False) -> Sequence[Message]:
         self.log.append("results")
         self.messages.append(message)
         said, self._steer = self._steer, []

@@ -13,7 +13,7 @@ from channels.base import Actor, Button, Card, CardField, Choice, Form, FormFiel
 from channels.render.inert import visible
 from channels.telegram import forms, render
 from channels.telegram.limits import ENTITIES, LIMITS
-from tests.contracts.channel import an_approval, settled
+from tests.contracts.harness import an_approval, settled
 from tests.platforms.telegram.checks import checked_markup, checked_text, utf16_len, utf16_slice
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=300)
