@@ -191,13 +191,16 @@ def may_decide(
     operators: Sequence[str],
 ) -> bool:
     """Whether this person may decide. Ids only: `channel:user`, `channel:workspace:user`, or
-    `channel:role:id`. With `four_eyes` the requester may not, an operator or approver or not."""
+    `channel:role:id`; `channel:admins` are the administrators of the thread. With `four_eyes` the
+    requester may not, an operator or approver or not."""
     if not actor.user:
         return False
     if four_eyes and requester is not None and actor == requester:
         return False
     spelled = {str(actor), f"{actor.channel}:{actor.user}"}
     spelled |= {f"{actor.channel}:role:{role}" for role in roles}
+    if "administrator" in roles:
+        spelled.add(f"{actor.channel}:admins")
     return not spelled.isdisjoint(allowed_deciders(approvers, requester, operators))
 
 

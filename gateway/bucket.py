@@ -26,7 +26,7 @@ from gateway.events import Decided
 from gateway.gate import Decision, Gate, Scope
 from gateway.journal import CallRow, Ready
 from gateway.messages import ToolResult, ToolUse, call_hash, new_id
-from gateway.tools.base import Tool
+from gateway.tools.base import MASK, Tool, hidden_texts
 from gateway.tools.system import read_question
 
 _CHANGED = "the arguments are no longer those that were decided on"
@@ -271,6 +271,7 @@ def _pending(
     at: Circumstances,
 ) -> Pending:
     expires = decision.expires if decision is not None else None
+    secret = tuple(sorted(tool.secret | set(decision.redact if decision is not None else ())))
     return Pending(
         pending_id=new_id("p"),
         kind="question" if question is not None else "approval",
@@ -286,13 +287,17 @@ def _pending(
         expires_at=None if expires is None else at.now + expires,
         quorum=decision.quorum if decision is not None else 1,
         four_eyes=decision.four_eyes if decision is not None else False,
-        secret=tuple(sorted(tool.secret | set(decision.redact if decision is not None else ()))),
-        preview=_preview(tool, args),
+        secret=secret,
+        preview=_preview(tool, args, secret),
         schema=tool.input_schema,
         question=question,
         requested_at=at.now,
     )
 
 
-def _preview(tool: Tool, args: dict[str, object]) -> str:
-    return tool.preview(args) if tool.preview is not None else ""
+def _preview(tool: Tool, args: dict[str, object], secret: Sequence[str]) -> str:
+    """The author's preview, without the secret values that it may repeat."""
+    text = tool.preview(args) if tool.preview is not None else ""
+    for value in hidden_texts(args, secret):
+        text = text.replace(value, MASK)
+    return text

@@ -1,8 +1,9 @@
 """A real gateway behind a real socket, with a model that says what the message asks for.
 
   pay X N        a call of `pay` (asks; `api_key` is secret)      pay both, pay three   several at once
-  peek X         a call of `peek` (allowed, reads only)           mixed   peek and pay in one step
-  work           a call of `work`, which runs until the test lets it go
+  peek X         a call of `peek` (allowed, reads only)           mixed   peek and pay in one step      four   peek and three of pay
+  drift          a call of `pay` with the amount that `house.drift` holds at that moment
+  work, deaf     a call that runs until the test lets it go; `deaf` does not listen to /stop
   ask            a question with two options      ask open   one for free text only
   slow           an answer whose second half waits for the test
   anything else  is repeated
@@ -11,6 +12,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -46,6 +48,8 @@ class House:
     let_work: asyncio.Event = field(default_factory=asyncio.Event)
     at_work: asyncio.Event = field(default_factory=asyncio.Event)
     half_said: asyncio.Event = field(default_factory=asyncio.Event)
+    drift: float = 80
+    late: list[str] = field(default_factory=list)  # what a deaf call did after it was given up
 
     def tools(self) -> tuple[Tool, ...]:
         """See the module's docstring."""
@@ -69,20 +73,38 @@ class House:
             await self.let_work.wait()
             return "worked"
 
-        return pay, peek, work
+        @tool(timeout=60)
+        async def deaf() -> str:
+            """Work until let go, whatever anybody says."""
+            self.at_work.set()
+            while not self.let_work.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self.let_work.wait()
+            self.late.append("done")
+            return "too late"
+
+        return pay, peek, work, deaf
 
     def agent(self, **changes: Any) -> Agent:
         """The agent; `rule` changes the rule that asks about `pay`."""
         rule = Rule(tool="pay", decision="ask", reason="money leaves the house")
-        gate = Gate(rules=(replace(rule, **changes.pop("rule", {})),), default_decision="allow")
-        return Agent(name="assistant", tools=self.tools(), gate=gate, **changes)
+        rules = (*changes.pop("rules", ()), replace(rule, **changes.pop("rule", {})))
+        tools = changes.pop("tools", self.tools())
+        return Agent(
+            name="assistant", tools=tools, gate=Gate(rules=rules, default_decision="allow"), **changes
+        )
 
 
 class HouseModel:
     """The scripted model, with an answer that stops half way until the test lets it go on."""
 
     def __init__(self, house: House) -> None:
-        self._house, self._scripted = house, ScriptedModel(_reply, chunk=6)
+        self._house, self._scripted = house, ScriptedModel(self._reply, chunk=6)
+
+    def _reply(self, request: ModelRequest) -> Reply:
+        if spoken(request.messages)[1] == "drift" and not request.messages[-1].results:
+            return Reply(calls=(Call(tool="pay", args={"order": "A-1", "amount": self._house.drift}),))
+        return _reply(request)
 
     @property
     def id(self) -> str:
@@ -113,7 +135,7 @@ class HouseModel:
 def _reply(request: ModelRequest) -> Reply:
     start, text = spoken(request.messages)
     results = [r for m in request.messages[start + 1 :] for r in m.results]
-    if results and text != "circle":
+    if results:
         return Reply(text="Result: " + "; ".join(r.content for r in results))
     words = text.split()
     pays = {"both": ("A-1", "A-2"), "three": ("A-1", "A-2", "A-3")}
@@ -129,10 +151,13 @@ def _reply(request: ModelRequest) -> Reply:
         case ["mixed"]:
             peek, pay = Call(tool="peek", args={"order": "A-1"}), {"order": "A-2", "amount": 10}
             return Reply(text="Both.", calls=(peek, Call(tool="pay", args=pay)))
-        case ["work"]:
-            return Reply(text="At it.", calls=(Call(tool="work"),))
-        case ["raw", args]:
-            return Reply(calls=(Call(tool="pay", args={"order": args, "amount": 1}),))
+        case ["four"]:
+            four = [Call(tool="pay", args={"order": order, "amount": 10}) for order in ("B", "C", "D")]
+            return Reply(calls=(Call(tool="peek", args={"order": "A"}), *four))
+        case ["work" | "deaf" as name]:
+            return Reply(text="At it.", calls=(Call(tool=name),))
+        case ["raw", *_]:
+            return Reply(calls=(Call(tool="pay", args={"order": text[4:], "amount": 1}),))
         case ["ask"]:
             asked: Json = {"question": "Where?", "options": ["prod", "staging"]}
             return Reply(calls=(Call(tool="ask_user", args=asked),))

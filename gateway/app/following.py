@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from gateway.app.hub import Hub, Listener, Piece
 from gateway.app.logs import Logs
 from gateway.errors import StoreError
-from gateway.eventlog import SESSION, Stored, WireEvent, unpack
+from gateway.eventlog import Stored, WireEvent, run_begun, unpack
 from gateway.events import AssistantDelta, encode_event
 from gateway.log import redact
 from gateway.store.base import Store
@@ -27,12 +27,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Between two events: after event `index` of turn `number`, which is number `count` of the
-    run that the turn was in (a turn that was taken over has had several)."""
+    """Between two events: after event `index` of turn `number`, which is number `count` of its run
+    (a turn that was taken over has had several)."""
 
     number: int = 0
     index: int = -1
     turn_id: str = ""
+    run: int = 0
     count: int = 0
 
 
@@ -57,10 +58,8 @@ class Events:
         turns = await self._store.turns_after(session_id, number, 1)
         if not turns or turns[0].number != number:
             return None
-        lines = turns[0].events.splitlines()
-        if not 0 <= index < len(lines):
-            return None
-        return Place(number=number, index=index, turn_id=turns[0].id, count=_count(lines, index))
+        places = _places(turns[0])
+        return places[index] if 0 <= index < len(places) else None
 
     async def follow(
         self, session_id: str, place: Place, *, live: bool = True
@@ -109,13 +108,10 @@ class Events:
             for call in await self._store.calls(session_id):
                 if call.result is not None:
                     results.setdefault(call.call_id, call.result.content)
-        events = []
+        events: list[tuple[WireEvent, Place]] = []
         for turn in news:
-            lines, skip = turn.events.splitlines(), _skip(turn, place)
-            stored = Stored(turn=turn, log=log, first_seq=0, results=results)
-            for index, event in enumerate(unpack(stored, skip=skip), skip):
-                after = Place(number=turn.number, index=index, turn_id=turn.id, count=_count(lines, index))
-                events.append((event, after))
+            skip, stored = _skip(turn, place), Stored(turn=turn, log=log, first_seq=0, results=results)
+            events += zip(unpack(stored, skip=skip), _places(turn)[skip:], strict=True)
         return events, len(turns) == ADVANCES
 
 
@@ -123,10 +119,14 @@ def _skip(turn: TurnView, place: Place) -> int:
     return place.index + 1 if turn.number == place.number else 0
 
 
-def _count(lines: list[str], index: int) -> int:
-    """How many events of its run come up to this one, itself included."""
-    start = next((n for n in range(index, -1, -1) if lines[n] == SESSION), 0)
-    return index - start + 1
+def _places(turn: TurnView) -> list[Place]:
+    """The place after each of the turn's events."""
+    places, run, count = [], 0, 0
+    for index, line in enumerate(turn.events.splitlines()):
+        begun = run_begun(line)
+        run, count = (run, count + 1) if begun is None else (begun, 1)
+        places.append(Place(number=turn.number, index=index, turn_id=turn.id, run=run, count=count))
+    return places
 
 
 def _add(waiting: list[Piece], pieces: list[Piece]) -> None:
@@ -138,7 +138,8 @@ def _add(waiting: list[Piece], pieces: list[Piece]) -> None:
 
 def _due(waiting: list[Piece], place: Place) -> list[Followed]:
     """Take out the pieces that come right here, as one."""
-    here = [p for p in waiting if (p.turn_id, p.after) == (place.turn_id, place.count)]
+    at = (place.turn_id, place.run, place.count)
+    here = [p for p in waiting if (p.turn_id, p.run, p.after) == at]
     if not here:
         return []
     waiting[:] = [p for p in waiting if p not in here]
@@ -148,4 +149,5 @@ def _due(waiting: list[Piece], place: Place) -> list[Followed]:
 
 def _forget(waiting: list[Piece], place: Place, *, done: bool) -> None:
     """Drop the pieces of replies that are stored by now."""
-    waiting[:] = [p for p in waiting if p.turn_id != place.turn_id or (p.after >= place.count and not done)]
+    now = (place.run, place.count)
+    waiting[:] = [p for p in waiting if p.turn_id != place.turn_id or ((p.run, p.after) >= now and not done)]

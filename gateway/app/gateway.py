@@ -193,16 +193,16 @@ class Gateway:
                 raise
 
     async def stop(self) -> None:
-        """Take nothing new, let what runs end within the drain time, give the rest back."""
-        seconds = self.parts.drain
-        for channel in self.channels.values():
-            await channel.stop()
+        """Start nothing new, let what runs end within the drain time, give the rest back. What
+        comes in meanwhile is stored, and what goes out is still sent: channels stop last."""
+        await self.turns.drain(self.parts.drain)
         for duty in self._duties:
             duty.cancel()
         await asyncio.gather(*self._duties, return_exceptions=True)
-        await self.turns.drain(seconds)
-        await self.intake.close(2.0)
         await self.deliveries.close(2.0)
+        for channel in self.channels.values():
+            await channel.stop()
+        await self.intake.close(2.0)
         await self.store.close()
 
     async def _duty(

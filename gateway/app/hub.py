@@ -11,7 +11,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.events import AssistantDelta, Event, TurnDone
 from gateway.store.rows import Claim
@@ -19,11 +19,11 @@ from gateway.store.rows import Claim
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of a growing reply. `run` rises with every run that begins in this process; `after`
-    counts the events of that run that come before the reply."""
+    """A piece of a growing reply, of one run of a turn (see Claim.run). `after` counts the events of
+    that run that come before the reply."""
 
-    run: int
     turn_id: str
+    run: int
     after: int
     text: str
 
@@ -46,8 +46,8 @@ class Listener:
     def piece(self, piece: Piece) -> None:
         """A reply has grown. A slow reader gets several pieces as one."""
         last = self._pieces[-1] if self._pieces else None
-        if last is not None and (last.run, last.after) == (piece.run, piece.after):
-            self._pieces[-1] = Piece(piece.run, piece.turn_id, piece.after, last.text + piece.text)
+        if last is not None and replace(last, text="") == replace(piece, text=""):
+            self._pieces[-1] = replace(last, text=last.text + piece.text)
         else:
             self._pieces.append(piece)
         self._changed.set()
@@ -70,11 +70,19 @@ class Listener:
 class _Run:
     """A turn that runs here, as far as listeners care."""
 
-    __slots__ = ("_scheduled", "_store", "count", "dirty", "grown", "number", "turn_id")
+    __slots__ = ("_run", "_scheduled", "_store", "_turn_id", "count", "dirty", "grown")
 
-    def __init__(self, number: int, turn_id: str, store: Callable[[], None]) -> None:
-        self.number, self.turn_id, self._store = number, turn_id, store
+    def __init__(self, claim: Claim, store: Callable[[], None]) -> None:
+        self._turn_id, self._run, self._store = claim.lease.turn_id, claim.run, store
         self.count, self.grown, self.dirty, self._scheduled = 0, "", False, False
+
+    def runs(self, claim: Claim) -> bool:
+        """Whether this is the run that the claim set off."""
+        return (self._turn_id, self._run) == (claim.lease.turn_id, claim.run)
+
+    def piece(self, text: str) -> Piece:
+        """A piece of the reply that grows now."""
+        return Piece(self._turn_id, self._run, self.count, text)
 
     def store_soon(self) -> None:
         """Have the events stored once the running step lets go of the loop."""
@@ -94,7 +102,6 @@ class Hub:
         self._pages = pages
         self._listeners: defaultdict[str, set[Listener]] = defaultdict(set)
         self._runs: dict[str, _Run] = {}
-        self._begun = 0
 
     @contextmanager
     def listen(self, session_id: str, *, live: bool = True) -> Iterator[Listener]:
@@ -104,7 +111,7 @@ class Hub:
         run = self._runs.get(session_id) if live else None
         if run is not None:
             if run.grown:
-                listener.piece(Piece(run.number, run.turn_id, run.count, run.grown))
+                listener.piece(run.piece(run.grown))
             run.store_soon()
         self._listeners[session_id].add(listener)
         try:
@@ -116,21 +123,20 @@ class Hub:
 
     def begin(self, claim: Claim, store_events: Callable[[], None]) -> None:
         """A turn begins to run here, or goes on."""
-        self._begun += 1
-        self._runs[claim.lease.session_id] = _Run(self._begun, claim.lease.turn_id, store_events)
+        self._runs[claim.lease.session_id] = _Run(claim, store_events)
         self.nudge(claim.lease.session_id)
 
     def event(self, claim: Claim, event: Event) -> None:
         """From a running turn, before it is stored."""
         session_id = claim.lease.session_id
         run = self._runs.get(session_id)
-        if run is None or run.turn_id != claim.lease.turn_id:
+        if run is None or not run.runs(claim):
             return
         live = [listener for listener in self._listeners.get(session_id, ()) if listener.live]
         if isinstance(event, AssistantDelta):
             run.grown += event.text
             for listener in live:
-                listener.piece(Piece(run.number, run.turn_id, run.count, event.text))
+                listener.piece(run.piece(event.text))
         else:
             run.count, run.grown, run.dirty = run.count + 1, "", True
         if isinstance(event, TurnDone):

@@ -16,7 +16,7 @@ from gateway.app.build import build_parts
 from gateway.app.gateway import Gateway, Parts, Web
 from gateway.app.people import ConfiguredRules
 from gateway.clock import SystemClock
-from gateway.config import load_config
+from gateway.config import load_config, questionable_rules
 from gateway.demo import demo_agent, demo_model
 from gateway.errors import ConfigError
 from gateway.log import setup_logging
@@ -34,6 +34,8 @@ async def serve(config_path: Path, *, json_log: bool, log_level: str) -> int:
         raise ConfigError("--log-level", str(error), "debug, info, warning or error") from error
     config = load_config(config_path, env=os.environ)
     gateway = Gateway(build_parts(config))
+    for line in questionable_rules(gateway.parts.agents):
+        _log.warning("%s", line)
     if not gateway.channels:
         raise ConfigError("channels", "no channel is configured", "add a table, for example [channels.web]")
     return await _until_told(gateway, config.gateway.drain)

@@ -14,7 +14,7 @@ from gateway.errors import ConfigError
 
 PROVIDERS = frozenset({"anthropic", "scripted"})
 CHANNELS = frozenset({"telegram", "web"})
-LATER = ("routes", "webhooks", "mcp", "schedules")
+LATER = ("webhooks", "mcp", "schedules")
 
 
 def contradictions(document: Document) -> Iterator[ConfigError]:
@@ -48,16 +48,11 @@ def not_available(document: Document) -> Iterator[str]:
 
 
 def _admins(document: Document) -> Iterator[str]:
-    """Where a chat's administrators are named as a group."""
+    """Where a chat's administrators are named as a group and cannot be looked up: everywhere but
+    among the approvers, who are looked up at each click."""
     telegram = document.channels.telegram
-    if telegram is not None:
-        yield from (
-            f"channels.telegram.{key}" for key in ("users", "approvers") if "admins" in getattr(telegram, key)
-        )
-    for name, agent in document.agents.items():
-        for number, rule in enumerate(agent.rules):
-            if "telegram:admins" in rule.approvers:
-                yield f"agents.{name}.rules[{number}].approvers"
+    if telegram is not None and "admins" in telegram.users:
+        yield "channels.telegram.users"
     if "telegram:admins" in document.gateway.operators:
         yield "gateway.operators"
 

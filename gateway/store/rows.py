@@ -88,6 +88,11 @@ class Claim:
     cancel: str = ""
     log: tuple[Message, ...] | None = None
 
+    @property
+    def run(self) -> int:
+        """0 for the turn's first run; a number that rises for each that took it over."""
+        return self.lease.epoch if self.kind == "recover" else 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:

@@ -70,6 +70,7 @@ class SqliteStore:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._writing = await connect(str(self._path), look_first=refuse_foreign)
             await self._writing.run(lambda db: migrate(db, self._clock.now()))
+            self._presence.announce(self.runner)
         except StoreVersionError:
             await self.close()
             raise
@@ -82,9 +83,9 @@ class SqliteStore:
                 "Restore a backup, or name another file."
             ) from error
         except OSError as error:
+            await self.close()
             raise StoreUnavailable(f"cannot open the database {self._path}: {error.strerror}") from error
         self._writer = Writer(self._writing, self._wait)
-        self._presence.announce(self.runner)
 
     async def close(self) -> None:
         """Carry out what was submitted, close both connections."""

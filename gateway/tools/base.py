@@ -152,6 +152,31 @@ def _masked_at(args: Json, name: str) -> Json:
     return {**args, first: _masked_at(inner, rest) if isinstance(inner, dict) else MASK}
 
 
+def hidden_texts(args: Json, names: Iterable[str]) -> list[str]:
+    """The texts behind the mask, longest first: what may not turn up elsewhere either. Very short
+    ones are left out; they turn up everywhere."""
+    found: list[str] = []
+
+    def collect(value: object) -> None:
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, dict):
+            for inner in value.values():
+                collect(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                collect(inner)
+        elif value is not None and not isinstance(value, bool):
+            found.append(str(value))
+
+    for name in names:
+        node: object = args
+        for step in [name] if name in args else name.split("."):
+            node = node.get(step) if isinstance(node, dict) else node
+        collect(node)
+    return sorted({text for text in found if len(text) >= 4}, key=len, reverse=True)
+
+
 def _validator_of(schema: Json) -> Any:
     """A validator whose messages hold no values and that fetches nothing. Raises ValueError."""
     dialect = schema.get("$schema")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -119,12 +120,13 @@ async def test_every_position_continues_with_exactly_the_rest(scene: Scene) -> N
         whole = [frame for _ in range(2) for frame in await upto(events, "done")]
     whole = [frame for frame in whole if frame.id]
     for cut in range(len(whole) - 1):
-        async with scene.client.stream("GET", path, headers={"last-event-id": whole[cut].id}) as response:
+        last = {"last-event-id": str(whole[cut].id)}
+        async with scene.client.stream("GET", path, headers=last) as response:
             rest = [frame async for frame in _some(response, len(whole) - cut - 1)]
         assert rest == whole[cut + 1 :]
 
 
-async def _some(response: httpx.Response, count: int) -> object:
+async def _some(response: httpx.Response, count: int) -> AsyncIterator[Frame]:
     async for frame in frames(response):
         if frame.id:
             yield frame

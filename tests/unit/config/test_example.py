@@ -74,7 +74,6 @@ def test_the_example_loads_with_every_key_switched_on(tmp_path: Path) -> None:
         "channels.discord",
         "agents.assistant.skills",
         "agents.assistant.subagents",
-        "routes",
         "webhooks",
         "mcp",
         "schedules",

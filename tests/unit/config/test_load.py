@@ -343,19 +343,16 @@ def test_what_is_configured_but_not_available_is_listed_by_key(load: Any) -> Non
         "channels.discord",
         "models.main.provider",
         "agents.assistant.skills",
-        "routes",
         "mcp",
     ]
 
 
-def test_administrators_as_a_group_are_not_ignored_but_listed_as_not_available(load: Any) -> None:
+def test_administrators_as_a_group_may_approve_and_are_listed_as_not_available_elsewhere(load: Any) -> None:
     rule = "rules = [{ tool = 'x', decision = 'ask', approvers = ['telegram:admins'] }]\n"
     telegram = "[channels.telegram]\ntoken = 'env:TOKEN'\nusers = ['admins', '4']\napprovers = ['admins']\n"
     operators = "[gateway]\noperators = ['telegram:admins']\n"
     assert [line.partition(":")[0] for line in load(MINIMAL + rule + telegram + operators).unsupported()] == [
         "channels.telegram.users",
-        "channels.telegram.approvers",
-        "agents.assistant.rules[0].approvers",
         "gateway.operators",
     ]
 
