@@ -10,37 +10,49 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gateway.events import (
     AssistantDelta,
     AssistantText,
+    BudgetCheck,
+    Decided,
     Event,
     LoopDone,
     SessionStarted,
     ToolFinished,
+    ToolStarted,
     TurnDone,
     encode_event,
 )
-from gateway.messages import Message
+from gateway.messages import ENCODER, Json, Message
 from gateway.outcome import Outcome, exit_code
 from gateway.store.rows import TurnView
 
 SESSION = '"session"'  # the first line of a turn
+_ALONE = ("{", '["budget",', '["decision",', '["started",')  # lines that refer to nothing
 
 
 class EventLines:
     """Collects the packed lines of one run of a turn until the next write takes them along. `run`:
     0 for a turn's first; a number that rises for those that took it over."""
 
-    __slots__ = ("_lines", "_run")
+    __slots__ = ("_inputs", "_lines", "_run")
 
     def __init__(self, run: int = 0) -> None:
         self._run = run
         self._lines: list[str] = []
+        self._inputs: dict[str, Json] = {}
+
+    def know(self, reply: Message) -> None:
+        """A reply that is in the log: what its calls say can be looked up there."""
+        self._inputs.update((call.id, call.input) for call in reply.calls)
 
     def add(self, event: Event, log_length: int) -> None:
         """Pack one event; `log_length` entries are in the log at this moment."""
         line = pack(event, log_length)
+        if isinstance(event, ToolStarted) and self._inputs.get(event.call_id) == event.args:
+            line = _short("started", event.call_id, event.tool)
         if line == SESSION and self._run:
             line = f'["session",{self._run}]'
         if line:
@@ -56,10 +68,15 @@ class EventLines:
 
     def take_whole(self) -> str:
         """The same, but only up to the first line that refers to something not stored yet."""
-        foreign = (n for n, line in enumerate(self._lines) if line[0] != "{" and run_begun(line) is None)
+        foreign = (n for n, line in enumerate(self._lines) if not _stands_alone(line))
         end = next(foreign, len(self._lines))
         lines, self._lines = self._lines[:end], self._lines[end:]
         return "\n".join(lines) + "\n" if lines else ""
+
+
+def _stands_alone(line: str) -> bool:
+    """Whether a line refers to nothing outside itself."""
+    return line.startswith(_ALONE) or run_begun(line) is not None
 
 
 def run_begun(line: str) -> int | None:
@@ -84,10 +101,22 @@ def pack(event: Event, log_length: int) -> str:
         case LoopDone():
             return f'["answer",{log_length - 1},{event.steps},{event.tokens}]'
         case ToolFinished():
-            packed = ["result", event.call_id, event.tool, event.is_error, event.seconds]
-            return json.dumps(packed, separators=(",", ":"))
+            return _short("result", event.call_id, event.tool, event.is_error, event.seconds)
+        case BudgetCheck():
+            limits = event.max_steps, event.max_tokens, event.deadline
+            return _short("budget", event.step, event.tokens, event.seconds, *limits)
+        case Decided():
+            usual = f"{event.rule} says {event.decision}"
+            reason = () if event.reason == usual else (event.reason,)
+            return _short("decision", event.call_id, event.tool, event.decision, event.rule, *reason)
+        case ToolStarted():
+            return _short("started", event.call_id, event.tool, event.args)
         case _:
             return encode_event(event)
+
+
+def _short(*values: object) -> str:
+    return ENCODER.encode(values).decode()
 
 
 def event_lines(turn: TurnView) -> list[str]:
@@ -109,6 +138,11 @@ class Stored:
         """The text of one entry of the log."""
         index = seq - self.first_seq
         return self.log[index].text if 0 <= index < len(self.log) else ""
+
+    def input(self, call_id: str) -> Json:
+        """The arguments of a call as the model wrote them."""
+        calls = (call for message in self.log for call in message.calls if call.id == call_id)
+        return next((call.input for call in calls), {})
 
     def pending_ids(self) -> list[str]:
         """What the turn waits for, as its loop said."""
@@ -179,6 +213,12 @@ def _from_reference(value: object, stored: Stored) -> Event:
             return AssistantText(text=stored.text(seq))
         case ["answer", int(seq), int(steps), int(tokens)]:
             return LoopDone(text=stored.text(seq), steps=steps, tokens=tokens)
+        case ["budget", *numbers]:
+            return _budget(numbers)
+        case ["decision", *words]:
+            return _decision(words)
+        case ["started", *words]:
+            return _started(words, stored)
         case ["result", str(call_id), str(tool), bool(is_error), int() | float() as seconds]:
             content = stored.results.get(call_id, "")
             return ToolFinished(
@@ -186,6 +226,29 @@ def _from_reference(value: object, stored: Stored) -> Event:
             )
         case _:
             raise ValueError(f"not a stored event: {value!r}")
+
+
+def _budget(numbers: list[Any]) -> BudgetCheck:
+    step, tokens, seconds, max_steps, max_tokens, deadline = numbers
+    return BudgetCheck(
+        step=step,
+        max_steps=max_steps,
+        tokens=tokens,
+        max_tokens=max_tokens,
+        seconds=seconds,
+        deadline=deadline,
+    )
+
+
+def _started(words: list[Any], stored: Stored) -> ToolStarted:
+    call_id, tool, *args = words
+    return ToolStarted(call_id=call_id, tool=tool, args=args[0] if args else stored.input(call_id))
+
+
+def _decision(words: list[Any]) -> Decided:
+    call_id, tool, decision, rule, *reason = words
+    text = reason[0] if reason else f"{rule} says {decision}"
+    return Decided(call_id=call_id, tool=tool, decision=decision, reason=text, rule=rule)
 
 
 def parse_event_id(text: str | None) -> tuple[int, int] | None:

@@ -33,6 +33,7 @@ class TurnJournal:
         faults.reach("assistant.before")
         await self._store.reply(self._lease, message, calls, self._events.take())
         faults.reach("assistant.after")
+        self._events.know(message)
         self._on_commit()
 
     async def started(self, lane: Sequence[Ready]) -> None:

@@ -1,12 +1,13 @@
 """A real gateway behind a real socket, with a model that says what the message asks for.
 
-  pay X N        a call of `pay` (asks; `api_key` is secret)      pay both, pay three   several at once
-  peek X         a call of `peek` (allowed, reads only)           mixed   peek and pay in one step      four   peek and three of pay
-  drift          a call of `pay` with the amount that `house.drift` holds at that moment
-  work, deaf     a call that runs until the test lets it go; `deaf` does not listen to /stop
-  ask            a question with two options      ask open   one for free text only
-  slow           an answer whose second half waits for the test
-  anything else  is repeated
+pay X N        a call of `pay` (asks; `api_key` is secret)      pay both, pay three   several at once
+peek X         a call of `peek` (allowed, reads only)           mixed   peek and pay in one step      four   peek and three of pay
+deep           a call of `send`, which a test brings along: a password in an object
+drift          a call of `pay` with the amount that `house.drift` holds at that moment
+work, deaf     a call that runs until the test lets it go; `deaf` does not listen to /stop
+ask            a question with two options      ask open   one for free text only
+slow           an answer whose second half waits for the test
+anything else  is repeated
 """
 
 from __future__ import annotations
@@ -146,6 +147,9 @@ def _reply(request: ModelRequest) -> Reply:
         case ["pay", order, amount]:
             args = {"order": order, "amount": float(amount), "api_key": SECRET}
             return Reply(text="I will pay.", calls=(Call(tool="pay", args=args),))
+        case ["deep"]:
+            body = {"user": "robin", "password": SECRET}
+            return Reply(calls=(Call(tool="send", args={"body": body}),))
         case ["peek", order]:
             return Reply(calls=(Call(tool="peek", args={"order": order}),))
         case ["mixed"]:
@@ -227,6 +231,7 @@ async def running(
     house: House,
     *,
     agent: Agent | None = None,
+    more: Sequence[Agent] = (),
     tokens: Mapping[str, str] | None = None,
     operators: Sequence[str] = ("web:local",),
     token: str = "",
@@ -239,7 +244,7 @@ async def running(
     model = HouseModel(house)
     parts = Parts(
         store=SqliteStore(house.folder / "gateway.db", clock=clock),
-        agents={chosen.name: chosen},
+        agents={one.name: one for one in (chosen, *more)},
         model_of=lambda _: model,
         rules=ConfiguredRules(
             default_agent=chosen.name, users={"web": frozenset("*")}, workspaces={"web": "local"}

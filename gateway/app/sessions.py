@@ -11,7 +11,7 @@ import msgspec
 from channels.web import backend as web
 from gateway.agent import Agent
 from gateway.app.logs import Logs
-from gateway.approvals import Question
+from gateway.approvals import Pending, Question
 from gateway.messages import Json, Message, ToolUse
 from gateway.notices import agreed_text, deciders_text, fate_text
 from gateway.outcome import Outcome
@@ -195,7 +195,7 @@ def card_of(record: PendingRecord) -> web.PendingCard:
         deciders=deciders_text(record),
         code=pending.code,
         preview=pending.preview,
-        schema=pending.schema if editable else None,
+        schema=_form_schema(pending) if editable else None,
         secret=pending.secret,
         scopes=("once", "session") if pending.quorum == 1 else ("once",),
         question=question.text,
@@ -206,6 +206,15 @@ def card_of(record: PendingRecord) -> web.PendingCard:
         allow_text=question.allow_text,
         about=question.about,
     )
+
+
+def _form_schema(pending: Pending) -> Json:
+    """The tool's schema without what it tells about secret values (a default is one)."""
+    properties = dict(pending.schema.get("properties", {}))
+    for name in {path if path in properties else path.partition(".")[0] for path in pending.secret}:
+        if isinstance(known := properties.get(name), dict):
+            properties[name] = {key: known[key] for key in ("type", "title", "description") if key in known}
+    return {**pending.schema, "properties": properties}
 
 
 def _card_state(record: PendingRecord) -> Literal["open", "decided", "expired", "superseded"]:

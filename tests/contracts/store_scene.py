@@ -45,6 +45,17 @@ ANN, BOB, EVE = (Actor("telegram", "bot", id_) for id_ in ("1", "2", "3"))
 _numbers = itertools.count(1)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """Rows changed and pages written."""
+
+    rows: int
+    pages: int
+
+    def __sub__(self, before: Written) -> Written:
+        return Written(rows=self.rows - before.rows, pages=self.pages - before.pages)
+
+
 class StoreHarness(Protocol):
     """One set of data. Each store that `open` gives is as another process: its own connections,
     its own runner. `kill` ends one the way SIGKILL does. `tamper` writes past the store."""
@@ -58,6 +69,11 @@ class StoreHarness(Protocol):
     async def tamper(self, *statements: str) -> None: ...
 
     async def rows(self, table: str) -> int: ...
+
+    async def tables(self) -> set[str]: ...
+
+    async def written(self) -> Written:
+        """What has been written since the data exists."""
 
 
 def fresh(prefix: str) -> str:

@@ -28,7 +28,6 @@ from gateway.store.sqlite_ops.audit import append_audit
 from gateway.store.sqlite_ops.codec import (
     SQL,
     Row,
-    actor_text,
     call_record,
     dumps,
     grant,
@@ -331,7 +330,7 @@ def _insert_pending(
         db,
         now,
         "requested",
-        actor_text(read_actor(requester)),
+        str(read_actor(requester)),
         {"tool": pending.tool, "kind": pending.kind, "rule": pending.rule},
         session_id=lease.session_id,
         pending_id=pending.pending_id,

@@ -1,0 +1,23 @@
+"""What every store promises (see gateway/store/base.py), as one suite.
+
+A test class per store inherits `StoreContract` and gives a `harness` fixture; `store` is one store
+opened on its data.
+"""
+
+from __future__ import annotations
+
+from tests.contracts.store_inbox import InboxContract
+from tests.contracts.store_outbox import OutboxContract
+from tests.contracts.store_people import PeopleContract
+from tests.contracts.store_record import RecordContract
+from tests.contracts.store_scene import StoreHarness
+from tests.contracts.store_stops import StopContract
+from tests.contracts.store_turns import TurnContract
+
+__all__ = ["StoreContract", "StoreHarness"]
+
+
+class StoreContract(
+    InboxContract, TurnContract, PeopleContract, StopContract, OutboxContract, RecordContract
+):
+    """All of it."""
