@@ -32,6 +32,7 @@ from channels.base import (
     ThreadKey as ChannelKey,
 )
 from gateway.approvals import Answer, Approve, Deny, Pending, Question, Resolution
+from gateway.attachments import Attached
 from gateway.messages import Actor, Json, ThreadKey, canonical_json
 from gateway.notices import agreed_text, deciders_text, fate_text, when
 from gateway.store.rows import PendingRecord
@@ -70,6 +71,7 @@ class Said:
     private: bool = False
     from_bot: bool = False
     edited: bool = False
+    attached: tuple[Attached, ...] = ()
 
 
 def said(message: InboundMessage) -> Said:
@@ -87,6 +89,10 @@ def said(message: InboundMessage) -> Said:
         private=message.private,
         from_bot=message.from_bot,
         edited=message.edited,
+        attached=tuple(
+            Attached(source=a.file_id, name=a.name, media_type=a.media_type, size=a.size)
+            for a in message.attachments
+        ),
     )
 
 

@@ -75,7 +75,8 @@ class Deliveries:
     def take(self, rows: Sequence[Delivery]) -> None:
         """Send these rows, which this process has claimed, each thread's in order."""
         for row in rows:
-            task = asyncio.get_running_loop().create_task(self.send(row))
+            work = self._leave(row) if self._closed else self.send(row)
+            task = asyncio.get_running_loop().create_task(work)
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -167,6 +168,12 @@ class Deliveries:
 
     async def _part_sent(self, row: Delivery, ref: str) -> None:
         await self._insist(lambda: self._store.part_sent(row.id, ref, self._clock.now()))
+
+    async def _leave(self, row: Delivery) -> None:
+        try:
+            await self._put_back([row])
+        except StoreError as error:
+            _log.error("delivery %s stays in the outbox: %s", row.id, redact(str(error)))
 
     async def _put_back(self, rows: Sequence[Delivery]) -> list[Delivery]:
         for row in rows:

@@ -60,6 +60,8 @@ SYSTEM_PROMPT = (
     "and say in one or two plain sentences what was done."
 )
 
+EXAMPLES = ("refund order A-1001", "refund both", "I want a refund", "order A-1002", "show me markdown")
+
 HELP = f"""\
 Hello! I am a small demo agent and run without any model or network. Try one of these:
 
@@ -224,7 +226,7 @@ def _lookup(orders: Sequence[str]) -> Reply:
 
 
 def _pay(looked: Sequence[tuple[ToolUse, ToolResult]], amount: float | None) -> Reply:
-    found = [json.loads(result.content) for _, result in looked if not result.is_error]
+    found = [_data(result) for _, result in looked if not result.is_error]
     if not found:
         return Reply(text="\n".join(f"Sorry: {result.content}." for _, result in looked))
     lines = [f"{order['order_id']}: {order['item']}, {_euros(order['total'])}." for order in found]
@@ -248,7 +250,7 @@ def _look(turn: _Turn, text: str) -> Reply:
         if result.is_error:
             lines.append(f"Sorry: {result.content}.")
             continue
-        order = json.loads(result.content)
+        order = _data(result)
         lines.append(
             f"**{order['order_id']}**: {order['item']} for {order['customer']}, "
             f"{_euros(order['total'])}, {order['status']}."
@@ -280,9 +282,15 @@ def _denied_refund(messages: Sequence[Message]) -> ToolUse | None:
 def _told(call: ToolUse, result: ToolResult) -> str:
     if result.is_error:
         return f"I have **not** refunded order {call.input.get('order_id')}: {result.content}."
-    entry = json.loads(result.content)
+    entry = _data(result)
     order, reference = entry["order_id"], entry["reference"]
     return f"Refunded **{_euros(entry['amount'])}** for order {order}, reference `{reference}`."
+
+
+def _data(result: ToolResult) -> Json:
+    """What a tool of the demo returned. A line about changed arguments may come before it."""
+    data: Json = json.loads(result.content.rpartition("\n")[2])
+    return data
 
 
 def _orders_in(text: str) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from gateway import faults, notices
 from gateway.approvals import Answer, read_typed_answer
+from gateway.attachments import blocks
 from gateway.bridge import Said
 from gateway.clock import Clock
 from gateway.commands import Command, read_command
@@ -122,7 +123,7 @@ class Intake:
                 key=said.key,
                 message_id=said.message_id,
                 actor=said.actor,
-                message=user(said.text, author=said.author),
+                message=user(said.text, *blocks(said.attached), author=said.author),
                 agent=agent or route.agent,
                 tenant=route.tenant,
                 session_id=session_id,

@@ -76,20 +76,24 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="tool_result", o
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True, tag="image", omit_defaults=True):
-    """A picture by reference: a path below the data folder. Bytes never live in the log."""
+    """A picture by reference: a path below the data folder. Bytes never live in the log.
+    `source` is the platform's handle, for one that is fetched before it is read."""
 
     path: str
     media_type: str
     name: str = ""
+    source: str = ""
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True, tag="file", omit_defaults=True):
-    """A file by reference: a path below the data folder, with its size in bytes."""
+    """A file by reference: a path below the data folder, with its size in bytes. `source`: as for
+    an image."""
 
     path: str
     media_type: str
     name: str = ""
     size: int = 0
+    source: str = ""
 
 
 Block = Text | Thinking | ToolUse | ToolResult | Image | File
@@ -133,8 +137,9 @@ _MESSAGES = msgspec.json.Decoder(list[Message])
 
 
 def user(text: str, *parts: Image | File, author: str = "") -> Message:
-    """A person's message."""
-    return Message(role="user", content=(Text(text=text), *parts), author=author)
+    """A person's message. One of files alone has no words."""
+    words = (Text(text=text),) if text or not parts else ()
+    return Message(role="user", content=(*words, *parts), author=author)
 
 
 def assistant(*blocks: Block, model: str = "") -> Message:

@@ -73,9 +73,10 @@ def deciders_text(record: PendingRecord) -> str:
     return words
 
 
-def fate_text(record: PendingRecord) -> str:
-    """What became of a pending, in one line; empty while it is open."""
-    at = f", {when(record.decided_at)}" if record.decided_at is not None else ""
+def fate_text(record: PendingRecord, *, timed: bool = True) -> str:
+    """What became of a pending, in one line; empty while it is open. Not `timed`: whoever shows it
+    tells the time by other means."""
+    at = f", {when(record.decided_at)}" if timed and record.decided_at is not None else ""
     match record.state, record.decision:
         case "approved", Approve(scope=scope, edited_args=edited):
             how = {"once": "", "session": " for this session", "always": " from now on"}[scope]

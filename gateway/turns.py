@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gateway import faults
 from gateway.agent import Agent
 from gateway.approvals import INTERRUPTED
-from gateway.cancel import CancelToken
+from gateway.attachments import to_fetch
+from gateway.cancel import CancelToken, Stopped
 from gateway.clock import Clock
 from gateway.errors import GatewayError, IntelligenceUnavailable, LeaseLost, StoreError
 from gateway.eventlog import EventLines
@@ -27,7 +28,7 @@ from gateway.knowledge import known_calls, new_pendings
 from gateway.letters import Letters
 from gateway.log import redact
 from gateway.loop import resume_agent, run_agent
-from gateway.messages import Message, ToolResult, tool_results, user
+from gateway.messages import Message, ThreadKey, ToolResult, tool_results, user
 from gateway.notices import DRAINED, UNAVAILABLE
 from gateway.options import Approver, LoopOptions, RunResult
 from gateway.outcome import Outcome, exit_code
@@ -39,6 +40,7 @@ from gateway.turn_journal import TurnJournal
 
 HOT_SESSIONS = 512  # transcripts kept in memory
 ORPHAN_AFTER = 1.0  # seconds; no claim is on its way for so long
+FETCH_SECONDS = 120.0  # for the files of one message
 _log = logging.getLogger(__name__)
 
 
@@ -71,12 +73,14 @@ class TurnPorts:
     """Where a turn's words go. `on_run`: a turn begins or goes on; calling what is handed over has
     its events stored soon, for those who watch (they are stored with the next write anyway).
     `on_event`: every event, before it is stored. `on_commit`: the session has something new to
-    read. `on_deliveries`: outbox rows that are ours to send now."""
+    read. `on_deliveries`: outbox rows that are ours to send now. `prepare`: fetches the files of
+    the messages that a turn begins with."""
 
     on_run: Callable[[Claim, Callable[[], None]], None] = lambda claim, store_events: None
     on_event: Callable[[Claim, Event], None] = lambda claim, event: None
     on_commit: Callable[[str], None] = lambda session_id: None
     on_deliveries: Callable[[Sequence[Delivery]], None] = lambda rows: None
+    prepare: Callable[[ThreadKey, Sequence[Message]], Awaitable[None]] | None = None
 
 
 class Turns:
@@ -306,6 +310,7 @@ class Turns:
         emit(SessionStarted(session_id=lease.session_id, turn_id=lease.turn_id, agent=agent.name))
         options = self._options(claim, agent, token, events, emit)
         try:
+            await self._fetch_files(claim, session, token)
             if claim.kind == "message" and claim.message is not None:
                 session.deliver(claim.message)
                 result = await session.run_turn(options)
@@ -333,6 +338,17 @@ class Turns:
             _log.debug("events were not stored ahead: %s", redact(str(error)))
         else:
             written.add_done_callback(lambda _: self._ports.on_commit(claim.lease.session_id))
+
+    async def _fetch_files(self, claim: Claim, session: Session, token: CancelToken) -> None:
+        """Have the files of what was said last at hand; a turn does not fail for one of them."""
+        said = [claim.message] if claim.message is not None else session.transcript.log[-1:]
+        if self._ports.prepare is None or next(to_fetch(said), None) is None:
+            return
+        try:
+            async with token.within(FETCH_SECONDS):
+                await self._ports.prepare(claim.key, said)
+        except Stopped as stopped:
+            _log.warning("the files of turn %s were not all fetched: %s", claim.lease.turn_id, stopped)
 
     async def _warm(self, claim: Claim, agent: Agent) -> Session:
         """The session with its log in memory: kept from the last turn, or read once."""

@@ -1,13 +1,16 @@
 """A real gateway behind a real socket, with a model that says what the message asks for.
 
-pay X N        a call of `pay` (asks; `api_key` is secret)      pay both, pay three   several at once
-peek X         a call of `peek` (allowed, reads only)           mixed   peek and pay in one step      four   peek and three of pay
-deep           a call of `send`, which a test brings along: a password in an object
-drift          a call of `pay` with the amount that `house.drift` holds at that moment
-work, deaf     a call that runs until the test lets it go; `deaf` does not listen to /stop
-ask            a question with two options      ask open   one for free text only
-slow           an answer whose second half waits for the test
-anything else  is repeated
+pay X N         a call of `pay` (asks; `api_key` is secret)
+pay both, pay three, four   several calls of `pay` in one step; `four` peeks first
+mixed           peek and pay in one step
+raw ANYTHING    a call of `pay` for just that order
+drift           a call of `pay` with the amount that `house.drift` holds at that moment
+peek X          a call of `peek` (allowed, reads only)
+deep            a call of `send`, which a test brings along: a password in an object
+work, deaf      a call that runs until the test lets it go; `deaf` does not listen to /stop
+ask, ask open   a question with two options, a question for free text only
+slow            an answer whose second half waits for the test
+anything else   is repeated
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ class House:
     at_work: asyncio.Event = field(default_factory=asyncio.Event)
     half_said: asyncio.Event = field(default_factory=asyncio.Event)
     drift: float = 80
-    late: list[str] = field(default_factory=list)  # what a deaf call did after it was given up
+    late: asyncio.Event = field(default_factory=asyncio.Event)  # a deaf call has ended after all
 
     def tools(self) -> tuple[Tool, ...]:
         """See the module's docstring."""
@@ -81,7 +84,7 @@ class House:
             while not self.let_work.is_set():
                 with contextlib.suppress(asyncio.CancelledError):
                     await self.let_work.wait()
-            self.late.append("done")
+            self.late.set()
             return "too late"
 
         return pay, peek, work, deaf
@@ -114,20 +117,23 @@ class HouseModel:
     async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelResponse:
         self._house.requests.append(replace(request, messages=list(request.messages)))
         if spoken(request.messages)[1] == "slow" and on_delta is not None:
-            on_delta("You sa")
-            self._house.half_said.set()
-            await self._house.let_answer.wait()
-            rest = on_delta
-            seen = False
-
-            def after_the_first(text: str) -> None:
-                nonlocal seen
-                if seen:
-                    rest(text)
-                seen = True
-
-            on_delta = after_the_first
+            on_delta = await self._half(on_delta)
         return await self._scripted.complete(request, on_delta)
+
+    async def _half(self, on_delta: OnDelta) -> OnDelta:
+        """Say the first piece, wait, and go on after it."""
+        on_delta("You sa")
+        self._house.half_said.set()
+        await self._house.let_answer.wait()
+        said = False
+
+        def rest(text: str) -> None:
+            nonlocal said
+            if said:
+                on_delta(text)
+            said = True
+
+        return rest
 
     async def close(self) -> None:
         await self._scripted.close()
@@ -138,37 +144,40 @@ def _reply(request: ModelRequest) -> Reply:
     results = [r for m in request.messages[start + 1 :] for r in m.results]
     if results:
         return Reply(text="Result: " + "; ".join(r.content for r in results))
-    words = text.split()
-    pays = {"both": ("A-1", "A-2"), "three": ("A-1", "A-2", "A-3")}
-    match words:
-        case ["pay", many] if many in pays:
-            calls = [Call(tool="pay", args={"order": order, "amount": 10}) for order in pays[many]]
-            return Reply(calls=tuple(calls))
-        case ["pay", order, amount]:
-            args = {"order": order, "amount": float(amount), "api_key": SECRET}
-            return Reply(text="I will pay.", calls=(Call(tool="pay", args=args),))
-        case ["deep"]:
-            body = {"user": "robin", "password": SECRET}
-            return Reply(calls=(Call(tool="send", args={"body": body}),))
-        case ["peek", order]:
-            return Reply(calls=(Call(tool="peek", args={"order": order}),))
-        case ["mixed"]:
-            peek, pay = Call(tool="peek", args={"order": "A-1"}), {"order": "A-2", "amount": 10}
-            return Reply(text="Both.", calls=(peek, Call(tool="pay", args=pay)))
-        case ["four"]:
-            four = [Call(tool="pay", args={"order": order, "amount": 10}) for order in ("B", "C", "D")]
-            return Reply(calls=(Call(tool="peek", args={"order": "A"}), *four))
-        case ["work" | "deaf" as name]:
-            return Reply(text="At it.", calls=(Call(tool=name),))
-        case ["raw", *_]:
-            return Reply(calls=(Call(tool="pay", args={"order": text[4:], "amount": 1}),))
-        case ["ask"]:
-            asked: Json = {"question": "Where?", "options": ["prod", "staging"]}
-            return Reply(calls=(Call(tool="ask_user", args=asked),))
-        case ["ask", "open"]:
-            return Reply(calls=(Call(tool="ask_user", args={"question": "Which name?"}),))
+    calls = _calls(text)
+    words = {"mixed": "Both.", "work": "At it.", "deaf": "At it."}.get(text, "")
+    if calls and not words and text.startswith("pay "):
+        words = "I will pay."
+    return Reply(text=words if calls else f"You said: {text}", calls=tuple(calls))
+
+
+def _calls(text: str) -> list[Call]:
+    def pay(order: str, amount: float = 10, **more: str) -> Call:
+        return Call(tool="pay", args={"order": order, "amount": amount, **more})
+
+    several = {"pay both": ("A-1", "A-2"), "pay three": ("A-1", "A-2", "A-3")}
+    fixed: dict[str, list[Call]] = {
+        **{name: [pay(order) for order in orders] for name, orders in several.items()},
+        "mixed": [Call(tool="peek", args={"order": "A-1"}), pay("A-2")],
+        "four": [Call(tool="peek", args={"order": "A"}), *map(pay, ("B", "C", "D"))],
+        "deep": [Call(tool="send", args={"body": {"user": "robin", "password": SECRET}})],
+        "work": [Call(tool="work")],
+        "deaf": [Call(tool="deaf")],
+        "ask": [Call(tool="ask_user", args={"question": "Where?", "options": ["prod", "staging"]})],
+        "ask open": [Call(tool="ask_user", args={"question": "Which name?"})],
+    }
+    if text in fixed:
+        return fixed[text]
+    name, _, rest = text.partition(" ")
+    match name, rest.split():
+        case "pay", [order, amount]:
+            return [pay(order, float(amount), api_key=SECRET)]
+        case "peek", [order]:
+            return [Call(tool="peek", args={"order": order})]
+        case "raw", _:
+            return [pay(rest, 1)]
         case _:
-            return Reply(text=f"You said: {text}")
+            return []
 
 
 @dataclass

@@ -1,6 +1,8 @@
-"""A real Chromium for tests. Import `browser_fixture` and `page_fixture` into the test file.
+"""A real Chromium for tests: one per test process, a fresh profile (context) per test.
 
-Without Chromium the tests are skipped with one line; under CI=true they fail.
+The browser lives in the session's event loop, so its tests run there too: mark them with
+`pytest.mark.asyncio(loop_scope="session")`. Without Chromium they are skipped with one line; under
+CI=true they fail.
 """
 
 from __future__ import annotations
@@ -8,9 +10,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright, expect
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGS = (
@@ -38,9 +41,9 @@ def chromium() -> str:
     return found
 
 
-@pytest.fixture(name="browser")
-async def browser_fixture() -> AsyncIterator[Browser]:
-    """A fresh browser, closed with the test."""
+@asynccontextmanager
+async def launched() -> AsyncIterator[Browser]:
+    """A browser without any profile of its own."""
     path = chromium()
     async with async_playwright() as play:
         browser = await play.chromium.launch(executable_path=path, args=list(ARGS))
@@ -48,19 +51,36 @@ async def browser_fixture() -> AsyncIterator[Browser]:
         await browser.close()
 
 
-@pytest.fixture(name="page")
-async def page_fixture(browser: Browser) -> AsyncIterator[Page]:
-    """One page. The test fails when a script of the page throws, or its policy blocks something."""
+@asynccontextmanager
+async def watched_page(browser: Browser) -> AsyncIterator[Page]:
+    """One page in a context of its own. Fails at the end when a script of the page threw, or its
+    policy blocked something."""
     context = await new_context(browser)
     page = await context.new_page()
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on(
-        "console",
-        lambda said: faults.append(said.text) if "Content Security Policy" in said.text else None,
-    )
+    faults = watch(page)
     yield page
+    await close_all(browser)
     assert faults == []
+
+
+def watch(page: Page, *, strict: bool = False) -> list[str]:
+    """Collects what goes wrong in a page; `strict`: refused and failed requests too."""
+    faults: list[str] = []
+
+    def heard(said: ConsoleMessage) -> None:
+        blocked = "Content Security Policy" in said.text
+        if blocked or (said.type == "error" and (strict or "Failed to load resource" not in said.text)):
+            faults.append(said.text)
+
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", heard)
+    return faults
+
+
+async def close_all(browser: Browser) -> None:
+    """Forget every context, and with it every page, cookie and connection of the test."""
+    for context in list(browser.contexts):
+        await context.close()
 
 
 async def new_context(browser: Browser, *, width: int = 1180, height: int = 820) -> BrowserContext:

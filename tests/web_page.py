@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Locator, Page, expect
 
 from channels.web.adapter import WebChannel
@@ -16,7 +17,7 @@ def backend_fixture() -> MemoryBackend:
     return MemoryBackend()
 
 
-@pytest.fixture(name="channel")
+@pytest_asyncio.fixture(name="channel", loop_scope="session")
 async def channel_fixture(backend: MemoryBackend) -> AsyncIterator[WebChannel]:
     channel = WebChannel(backend, port=0)
     await channel.start()

@@ -38,6 +38,7 @@ _SPECIAL = re.compile(
     r"|<(?=@[!&]?\d|#\d|a?:\w+:\d|t:-?\d|/[^<>]*:\d|id:\w)"
     r"|\](?=\()|\[(?=[^\[\]]*\]\()"
 )
+_MAYBE_SPECIAL = re.compile(r"[\\*`_~|<\[\]]")  # one of these begins every match: a quick first look
 _LINE_START = re.compile(r"(\s*)(#{1,3}(?=\s)|-#(?=\s)|>(?=\s|>>)|[-+](?=\s)|\d{1,9}(?=\.\s))")
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+.#-]+")
 _ZERO_WIDTH_SPACE = "\u200b"
@@ -137,7 +138,7 @@ def _text(text: str, styles: Styles, at_line_start: bool) -> str:
 
 
 def _escaped(text: str, *, at_line_start: bool) -> str:
-    out = _SPECIAL.sub(r"\\\g<0>", text)
+    out = _SPECIAL.sub(r"\\\g<0>", text) if _MAYBE_SPECIAL.search(text) else text
     if not at_line_start:
         return out
     start = _LINE_START.match(out)

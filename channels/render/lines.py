@@ -41,16 +41,17 @@ def lines_of(pieces: Iterable[Piece]) -> list[Line | Fence]:
             out.append(Fence(text=text, language=language))
             current = None
             continue
-        inner = tuple(style for style in styles if style.kind != "quote")
+        in_quote = has(styles, "quote")
+        inner = tuple(style for style in styles if style.kind != "quote") if in_quote else styles
         for number, part in enumerate(text.split("\n")):
             if number:
                 if current is not None:
                     out.append(Line(pieces=tuple(current), quoted=quoted))
                 current = []
-                quoted = has(styles, "quote")
+                quoted = in_quote
             if part:
                 current = [] if current is None else current
-                quoted = quoted or has(styles, "quote")
+                quoted = quoted or in_quote
                 current.append(Piece(part, inner))
     if current:
         out.append(Line(pieces=tuple(current), quoted=quoted))
@@ -68,13 +69,16 @@ def marked_up(
     `text(words, styles, at_line_start)` escapes; `markers(style)` gives the opening and closing
     mark; `glue(before, after)` is what must stand between a mark and the character beside it.
     """
+    if len(pieces) == 1 and not pieces[0].styles:  # most lines of most texts
+        return text(pieces[0].text, (), True)
     out: list[str] = []
     opened: Styles = ()
     for words, styles in pieces:
         keep = common(opened, styles)
         if words.isspace() and not has(styles, "code"):
             styles = styles[:keep]  # a mark around nothing but blanks would be shown
-        _close(out, opened[keep:], markers)
+        if len(opened) > keep:
+            _close(out, opened[keep:], markers)
         written = text(words, styles, not out)
         if len(styles) > keep:
             blank = written[: len(written) - len(written.lstrip(" "))] if not has(styles, "code") else ""
@@ -85,13 +89,12 @@ def marked_up(
             out.append(_glued(out, written, glue))
         out.append(written)
         opened = styles
-    _close(out, opened, markers)
+    if opened:
+        _close(out, opened, markers)
     return "".join(out)
 
 
 def _close(out: list[str], styles: Styles, markers: Callable[[Style], tuple[str, str]]) -> None:
-    if not styles:
-        return
     blank = ""
     if out and not has(styles, "code"):
         words = out[-1].rstrip(" ")
@@ -100,5 +103,7 @@ def _close(out: list[str], styles: Styles, markers: Callable[[Style], tuple[str,
 
 
 def _glued(out: Sequence[str], after: str, glue: Callable[[str, str], str]) -> str:
-    before = next((part for part in reversed(out) if part), "")
-    return glue(before[-1], after[0]) if before and after else ""
+    for part in reversed(out):
+        if part:
+            return glue(part[-1], after[0]) if after else ""
+    return ""

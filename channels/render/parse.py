@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block.table import escapedSplit
 from markdown_it.token import Token
 
+from channels.render.blockrules import QuickBlocks
 from channels.render.blocks import (
     Align,
     Block,
@@ -44,15 +45,14 @@ _LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 _TASK = re.compile(r"\[([ xX])\](?:[ \t]+|$)")
 _LINE_BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _MARKERS = " \t>"
+_TEXTS = frozenset({"text", "text_special"})
 
 
 def _parser() -> MarkdownIt:
     md = MarkdownIt("commonmark", _OPTIONS)
-    md.inline = LenientInline()
-    names = "text newline escape backticks strikethrough emphasis link image autolink entity bare_url"
-    md.inline.ruler.enableOnly(names.split())
-    md.inline.ruler2.enableOnly(["balance_pairs", "strikethrough", "emphasis", "fragments_join"])
-    return md.enable("table")
+    md.block, md.inline = QuickBlocks(), LenientInline()
+    md.core.ruler.enableOnly(["block", "inline"])  # `_clean` normalizes, `_inlines` joins texts
+    return md
 
 
 _PARSER = _parser()
@@ -94,6 +94,16 @@ def literal(text: str) -> tuple[Inline, ...]:
     return tuple(out)
 
 
+def _used_labels(tokens: Sequence[Token]) -> set[str]:
+    """The labels of definitions to which a link refers."""
+    return {
+        child.meta["label"]
+        for token in tokens
+        for child in token.children or ()
+        if child.type == "link_open" and "label" in child.meta
+    }
+
+
 class _Reader:
     """One pass over the flat token list. `at` is the next token."""
 
@@ -103,12 +113,7 @@ class _Reader:
         self.at = 0
         self.below: tuple[Inline, ...] = ()  # text that the last table swallowed
         self.hidden = False  # an empty line stood before what is not shown
-        self.used = {
-            child.meta["label"]
-            for token in tokens
-            for child in token.children or ()
-            if child.type == "link_open" and "label" in child.meta
-        }
+        self.used = _used_labels(tokens) if any(token.type == "definition" for token in tokens) else set()
 
     def blocks(self, until: str = "") -> tuple[Block, ...]:
         """The blocks up to the closing token `until`, which is consumed."""
@@ -277,19 +282,34 @@ _WRAPPERS: dict[str, type[Strong | Emphasis | Strike]] = {
 
 
 def _inlines(tokens: Sequence[Token]) -> tuple[Inline, ...]:
-    """Pairs opening and closing tokens; `stack` holds the pieces of every open one."""
-    stack: list[tuple[Token | None, list[Inline]]] = [(None, [])]
+    """Pairs opening and closing tokens and joins neighbouring texts.
+
+    `out` holds the pieces of the innermost open token, `stack` the open tokens with the pieces around them.
+    """
+    if len(tokens) == 1 and tokens[0].type == "text":
+        return (Text(text=tame(tokens[0].content)),)
+    out: list[Inline] = []
+    stack: list[tuple[Token, list[Inline]]] = []
+    words: list[str] = []
     for token in tokens:
+        if token.type in _TEXTS:
+            words.append(token.content)
+            continue
+        if text := "".join(words):
+            out.append(Text(text=tame(text)))
+        words.clear()
         if token.nesting == 1:
-            stack.append((token, []))
-            continue
-        if token.nesting == -1:
-            opening, children = stack.pop()
-            if opening is not None:
-                stack[-1][1].append(_wrapped(opening, tuple(children)))
-            continue
-        stack[-1][1].extend(_leaf(token, in_link=any(t is not None and t.tag == "a" for t, _ in stack)))
-    return tuple(stack[0][1])
+            stack.append((token, out))
+            out = []
+        elif token.nesting == -1:
+            opening, around = stack.pop()
+            around.append(_wrapped(opening, tuple(out)))
+            out = around
+        else:
+            out.append(_leaf(token, stack))
+    if text := "".join(words):
+        out.append(Text(text=tame(text)))
+    return tuple(out)
 
 
 def _wrapped(opening: Token, children: tuple[Inline, ...]) -> Inline:
@@ -303,17 +323,16 @@ def _wrapped(opening: Token, children: tuple[Inline, ...]) -> Inline:
             return _WRAPPERS[opening.type](children=children)
 
 
-def _leaf(token: Token, *, in_link: bool) -> tuple[Inline, ...]:
+def _leaf(token: Token, stack: Sequence[tuple[Token, list[Inline]]]) -> Inline:
     match token.type:
-        case "text":
-            return (Text(text=tame(token.content)),) if token.content else ()
         case "code_inline":
-            return (Code(text=token.content),)
+            return Code(text=token.content)
         case "softbreak" | "hardbreak":
-            return (Break(),)
+            return Break()
         case "image":
             label = Text(text=tame(token.content.replace("\n", " ").strip()) or "image")
             src = str(token.attrGet("src") or "")
-            return (label,) if in_link or not src else (Link(href=src, children=(label,)),)
+            in_link = any(opening.tag == "a" for opening, _ in stack)
+            return label if in_link or not src else Link(href=src, children=(label,))
         case other:
             raise AssertionError(f"unknown inline token {other}")

@@ -133,7 +133,7 @@ def make(text: str, runs: Sequence[Run], gaps: Sequence[Gap]) -> Rich:
 
 def has(styles: Styles, *kinds: StyleKind) -> bool:
     """Is one of these styles on?"""
-    return any(style.kind in kinds for style in styles)
+    return bool(styles) and any(style.kind in kinds for style in styles)
 
 
 def verbatim(styles: Styles) -> bool:
@@ -143,6 +143,8 @@ def verbatim(styles: Styles) -> bool:
 
 def common(before: Styles, after: Styles) -> int:
     """How many of the outer styles stay open from one piece to the next."""
+    if not before or not after:
+        return 0
     count = 0
     for left, right in zip(before, after, strict=False):
         if left != right:
@@ -152,4 +154,7 @@ def common(before: Styles, after: Styles) -> int:
 
 
 def _atom(styles: Styles) -> Style | None:
-    return next((style for style in styles if style.kind in _ATOMIC), None)
+    for style in styles:
+        if style.kind in _ATOMIC:
+            return style
+    return None

@@ -14,12 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from channels.render.flow import Dress, compose
 from channels.render.lines import Fence, Line, lines_of, marked_up
 from channels.render.measure import utf16_len
-from channels.render.rich import Piece, Rich, Style, Styles, has
+from channels.render.rich import Piece, Style, Styles, has
 from channels.render.split import cuts
 
 TEXT_LIMIT = 3900  # Slack asks for 4,000 at most in `text`, and chat.update insists
@@ -29,6 +29,7 @@ _MARKS = {"bold": "*", "italic": "_", "strike": "~", "code": "`"}
 _ORDER = {"quote": 0, "bold": 1, "italic": 2, "strike": 3, "code": 4, "link": 5, "address": 5}
 _STYLE_NAMES = {"bold": "bold", "italic": "italic", "strike": "strike", "code": "code"}
 _LIVE_MARK = re.compile(r"(?<![^\W_])([*_~`])(?=[^\s*_~`]).*?(?<=\S)\1(?![^\W_])")
+_MAYBE_MARK = re.compile("[*_~`]")
 _ZERO_WIDTH_SPACE = "\u200b"
 _DRESS = Dress(longest_address=1000)
 
@@ -47,8 +48,8 @@ def slack_messages(markdown: str, limit: int = TEXT_LIMIT) -> list[SlackText]:
     rich = compose(markdown, _DRESS).restyled(_restyled)
     section = _Mrkdwn(min(limit, SECTION_LIMIT))
     return [
-        SlackText(text, tuple(_block(rich, *cut) for cut in cuts(rich, section, start, end)))
-        for start, end, text in cuts(rich, _Mrkdwn(limit))
+        SlackText(drawn.text, tuple(_block(part) for _, _, part in cuts(rich, section, start, end)))
+        for start, end, drawn in cuts(rich, _Mrkdwn(limit))
     ]
 
 
@@ -66,6 +67,13 @@ def _restyled(styles: Styles) -> Styles:
         style.kind: style for style in styles if style.kind != "raw" and not (linked and style.kind == "code")
     }
     return tuple(sorted(kept.values(), key=lambda style: _ORDER[style.kind]))
+
+
+class _Drawn(NamedTuple):
+    """A piece of the text: its lines, and these in mrkdwn."""
+
+    text: str
+    lines: list[Line | Fence]
 
 
 class _Mrkdwn:
@@ -90,11 +98,12 @@ class _Mrkdwn:
     def weight(self, style: Style) -> int:
         return 0
 
-    def render(self, pieces: Iterator[Piece]) -> str:
-        return _mrkdwn(lines_of(pieces))
+    def render(self, pieces: Iterator[Piece]) -> _Drawn:
+        lines = lines_of(pieces)
+        return _Drawn(_mrkdwn(lines), lines)
 
-    def size(self, rendered: str) -> int:
-        return utf16_len(rendered)
+    def size(self, rendered: _Drawn) -> int:
+        return utf16_len(rendered.text)
 
 
 def _mrkdwn(lines: Iterable[Line | Fence]) -> str:
@@ -145,11 +154,11 @@ def _address(style: Style) -> str:
     return escape_mrkdwn(style.arg.replace("|", "%7C"))
 
 
-def _block(rich: Rich, start: int, end: int, mrkdwn: str) -> dict[str, Any]:
-    lines = lines_of(rich.pieces(start, end))
-    if any(_misread(line) for line in lines):
-        return {"type": "rich_text", "elements": list(_elements(lines))}
-    return {"type": "section", "text": {"type": "mrkdwn", "text": mrkdwn, "verbatim": True}, "expand": True}
+def _block(drawn: _Drawn) -> dict[str, Any]:
+    if any(_misread(line) for line in drawn.lines):
+        return {"type": "rich_text", "elements": list(_elements(drawn.lines))}
+    text = {"type": "mrkdwn", "text": drawn.text, "verbatim": True}
+    return {"type": "section", "text": text, "expand": True}
 
 
 def _misread(line: Line | Fence) -> bool:
@@ -160,7 +169,9 @@ def _misread(line: Line | Fence) -> bool:
         return True
     # Marks that are ours are left out; what is left is the words between them.
     words = "".join("\x00" if has(styles, "code", "address") else text for text, styles in line.pieces)
-    return words.startswith(">") or _LIVE_MARK.search(words) is not None
+    return words.startswith(">") or (
+        _MAYBE_MARK.search(words) is not None and _LIVE_MARK.search(words) is not None
+    )
 
 
 def _elements(lines: Iterable[Line | Fence]) -> Iterator[dict[str, Any]]:

@@ -80,7 +80,7 @@ def telegram_html_messages(markdown: str, limit: int = TEXT_LIMIT) -> list[str]:
 
 def quiet(text: str) -> str:
     """Prose in which Telegram finds no `@name` to notify: a word joiner, unseen, after the sign."""
-    return _MENTION.sub("@\u2060", text)
+    return _MENTION.sub("@\u2060", text) if "@" in text else text
 
 
 _DRESS = Dress(schemes=frozenset({"http", "https"}), quiet=quiet)
@@ -156,9 +156,10 @@ def _with_entities(pieces: Iterator[Piece]) -> TelegramText:
     opened: list[tuple[Style, int]] = []
     at = 0
     for text, styles in pieces:
-        keep = common(tuple(style for style, _ in opened), styles)
-        _close(opened, keep, at, done)
-        opened += ((style, at) for style in styles[keep:])
+        if opened or styles:
+            keep = common(tuple(style for style, _ in opened), styles)
+            _close(opened, keep, at, done)
+            opened += ((style, at) for style in styles[keep:])
         parts.append(text)
         at += utf16_len(text)
     _close(opened, 0, at, done)

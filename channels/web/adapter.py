@@ -83,7 +83,8 @@ class _Server(uvicorn.Server):
 
 class WebChannel:
     """`tokens` maps a name to its secret; the actor of a caller is `web:<name>`. Without tokens only
-    loopback is served, and everybody there is `web:local`."""
+    loopback is served, and everybody there is `web:local`. `examples`: messages that an empty page
+    offers."""
 
     name = "web"
     abilities = ABILITIES
@@ -96,6 +97,7 @@ class WebChannel:
         host: str = "127.0.0.1",
         port: int = 8080,
         tokens: Mapping[str, str] = MappingProxyType({}),
+        examples: Sequence[str] = (),
         now: Callable[[], float] | None = None,
     ) -> None:
         if any(not name or not secret for name, secret in tokens.items()):
@@ -103,6 +105,7 @@ class WebChannel:
         self._host, self._port, self._backend = host, port, backend
         clock = {} if now is None else {"now": now}
         self._credentials = Credentials(tokens, cookie=f"threadgate_{port}", **clock)
+        self._examples = tuple(examples)
         self._hub = Hub()
         self._changed: set[str] = set()
         self._server: _Server | None = None
@@ -123,9 +126,8 @@ class WebChannel:
                 'set channels.web.token, or host = "127.0.0.1"',
             )
         self._hub = Hub()
-        app = Guard(
-            make_app(self._backend, self._hub, self._credentials), self._credentials, hosts=[self._host]
-        )
+        routes = make_app(self._backend, self._hub, self._credentials, self._examples)
+        app = Guard(routes, self._credentials, hosts=[self._host])
         sockets = await _listen(self._host, self._port)
         self._port = sockets[0].getsockname()[1]
         config = uvicorn.Config(

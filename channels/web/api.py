@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import mimetypes
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -24,10 +24,11 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from channels.base import Actor
+from channels.render.html import safe_html
 from channels.web.backend import BackendError, ClickResult, WebBackend, WireEvent
 from channels.web.guard import Credentials
 from channels.web.hub import Change, Hub, join
-from channels.web.limits import AUDIT_ROWS, LOGIN_SECONDS, PING_SECONDS, SEND_SECONDS
+from channels.web.limits import AUDIT_ROWS, DRESSED_CHARS, LOGIN_SECONDS, PING_SECONDS, SEND_SECONDS
 from channels.web.render import page_session
 from channels.web.wire import (
     CLICK_STATUS,
@@ -36,6 +37,7 @@ from channels.web.wire import (
     EmptyBody,
     LoginBody,
     MessageBody,
+    RenderBody,
     ResolveBody,
     check_message,
     check_resolve,
@@ -53,9 +55,11 @@ _TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".
 _RETRY_MS = 1_000
 
 
-def make_app(backend: WebBackend, hub: Hub, credentials: Credentials) -> ASGIApp:
+def make_app(
+    backend: WebBackend, hub: Hub, credentials: Credentials, examples: Sequence[str] = ()
+) -> ASGIApp:
     """The application without its guard. `scope["actor"]` must be set by the time it is called."""
-    api = _Api(backend, hub, credentials)
+    api = _Api(backend, hub, credentials, examples)
     get, post = ["GET"], ["POST"]
     routes = [
         Route("/agents/{agent}/messages", api.post_message, methods=post),
@@ -76,6 +80,7 @@ def make_app(backend: WebBackend, hub: Hub, credentials: Credentials) -> ASGIApp
         Route("/static/{name}", api.static, methods=get),
         Route("/page/me", api.me, methods=get),
         Route("/page/changes", api.changes, methods=get),
+        Route("/page/render", api.render, methods=post),
         Route("/page/login", api.login, methods=post),
         Route("/page/logout", api.logout, methods=post),
     ]
@@ -112,8 +117,11 @@ async def _no_route(request: Request, error: Exception) -> Response:
 
 
 class _Api:
-    def __init__(self, backend: WebBackend, hub: Hub, credentials: Credentials) -> None:
+    def __init__(
+        self, backend: WebBackend, hub: Hub, credentials: Credentials, examples: Sequence[str]
+    ) -> None:
         self._backend, self._hub, self._credentials = backend, hub, credentials
+        self._examples = list(examples)
         self._files = _load(STATIC)
 
     # ---- talking
@@ -250,8 +258,13 @@ class _Api:
                 "agents": list(self._backend.agents()),
                 "default_agent": self._backend.default_agent(),
                 "login": self._credentials.required,
+                "examples": self._examples,
             }
         )
+
+    async def render(self, request: Request) -> Response:
+        body = decode(RenderBody, await request.body())
+        return answer({"html": safe_html(body.text[:DRESSED_CHARS])})
 
     async def changes(self, _request: Request) -> Response:
         return self._sse(_as_events(self._hub.changes()))

@@ -7,6 +7,7 @@ from channels.base import Abilities, Limits
 BODY_BYTES = 1_000_000  # one request
 TEXT_CHARS = 200_000  # one message of a person; long enough for a pasted log
 ID_CHARS = 200
+DRESSED_CHARS = 20_000  # of a growing answer; conversation.js has the same number
 AUDIT_ROWS = 500
 PING_SECONDS = 15
 SEND_SECONDS = 30  # a reader that takes nothing for this long is dropped and resumes by id

@@ -75,6 +75,12 @@ class AnswerBody(_Body, frozen=True, kw_only=True):
     answer: str | list[str]
 
 
+class RenderBody(_Body, frozen=True, kw_only=True):
+    """`POST /page/render`: an answer so far."""
+
+    text: str
+
+
 class LoginBody(_Body, frozen=True, kw_only=True):
     """`POST /page/login`."""
 

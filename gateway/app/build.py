@@ -42,6 +42,7 @@ def build_parts(config: Config, *, clock: Clock | None = None, channels: bool = 
         operators=config.gateway.operators,
         environment=config.gateway.environment,
         drain=config.gateway.drain,
+        data_dir=config.gateway.data_dir,
         metrics=Metrics() if config.metrics is not None else None,
         clock=clock,
     )

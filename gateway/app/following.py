@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from gateway.app.hub import Hub, Listener, Piece
 from gateway.app.logs import Logs
 from gateway.errors import StoreError
-from gateway.eventlog import Stored, WireEvent, run_begun, unpack
+from gateway.eventlog import Stored, WireEvent, event_lines, run_begun, unpack
 from gateway.events import AssistantDelta, encode_event
 from gateway.log import redact
 from gateway.store.base import Store
@@ -99,7 +99,7 @@ class Events:
     async def _stored(self, session_id: str, place: Place) -> tuple[list[tuple[WireEvent, Place]], bool]:
         """The stored events after a place, each with the place after it; whether there are more."""
         turns = await self._store.turns_after(session_id, place.number, ADVANCES)
-        news = [turn for turn in turns if len(turn.events.splitlines()) > _skip(turn, place)]
+        news = [turn for turn in turns if len(event_lines(turn)) > _skip(turn, place)]
         if not news:
             return [], False
         first, log = news[0].first_seq, await self._logs.read(session_id)
@@ -122,7 +122,7 @@ def _skip(turn: TurnView, place: Place) -> int:
 def _places(turn: TurnView) -> list[Place]:
     """The place after each of the turn's events."""
     places, run, count = [], 0, 0
-    for index, line in enumerate(turn.events.splitlines()):
+    for index, line in enumerate(event_lines(turn)):
         begun = run_begun(line)
         run, count = (run, count + 1) if begun is None else (begun, 1)
         places.append(Place(number=turn.number, index=index, turn_id=turn.id, run=run, count=count))

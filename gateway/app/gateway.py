@@ -6,10 +6,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from channels.base import Channel, ChannelError
 from channels.web.adapter import WebChannel
 from gateway.agent import Agent
+from gateway.app.files import Files
 from gateway.app.hub import Hub
 from gateway.app.inbound import CardPresses, GatewayInbound
 from gateway.app.metrics import Metrics
@@ -38,11 +40,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Web:
-    """How the web channel is served; None as a whole: not at all. Port 0: any free one."""
+    """How the web channel is served; None as a whole: not at all. Port 0: any free one.
+    `examples`: messages that an empty page offers."""
 
     host: str = "127.0.0.1"
     port: int = 8080
     tokens: Mapping[str, str] = field(default_factory=dict)
+    examples: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +62,7 @@ class Parts:
     operators: Sequence[str] = ("cli:local", "web:local")
     environment: str = "production"
     drain: float = 10.0
+    data_dir: Path = Path("var")
     metrics: Metrics | None = None
     clock: Clock = field(default_factory=SystemClock)
 
@@ -87,6 +92,7 @@ class Gateway:
                 on_event=self._on_event,
                 on_commit=self.hub.nudge,
                 on_deliveries=lambda r: self.deliveries.take(r),
+                prepare=Files(self.channels, parts.data_dir).fetch,
             ),
             environment=parts.environment,
         )
@@ -134,7 +140,13 @@ class Gateway:
         settings = self.parts.web
         if settings is None:
             return None
-        channel = WebChannel(self.backend, host=settings.host, port=settings.port, tokens=settings.tokens)
+        channel = WebChannel(
+            self.backend,
+            host=settings.host,
+            port=settings.port,
+            tokens=settings.tokens,
+            examples=settings.examples,
+        )
         self.channels[channel.name] = channel
         return channel
 

@@ -17,7 +17,7 @@ from gateway.app.gateway import Gateway, Parts, Web
 from gateway.app.people import ConfiguredRules
 from gateway.clock import SystemClock
 from gateway.config import load_config, questionable_rules
-from gateway.demo import demo_agent, demo_model
+from gateway.demo import EXAMPLES, demo_agent, demo_model
 from gateway.errors import ConfigError
 from gateway.log import setup_logging
 from gateway.store.sqlite import SqliteStore
@@ -44,7 +44,8 @@ async def serve(config_path: Path, *, json_log: bool, log_level: str) -> int:
 async def serve_demo(port: int | None, *, open_browser: bool) -> int:
     """`threadgate demo`. Raises ConfigError for a port that is taken."""
     setup_logging("WARNING")
-    gateway = Gateway(demo_parts(Path.cwd(), web=Web(port=_port(port))))
+    web = Web(port=_port(port), examples=EXAMPLES)
+    gateway = Gateway(demo_parts(Path.cwd(), web=web))
     return await _until_told(gateway, 5.0, greeting=True, open_browser=open_browser)
 
 

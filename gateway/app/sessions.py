@@ -12,6 +12,7 @@ from channels.web import backend as web
 from gateway.agent import Agent
 from gateway.app.logs import Logs
 from gateway.approvals import Pending, Question
+from gateway.eventlog import event_lines
 from gateway.messages import Json, Message, ToolUse
 from gateway.notices import agreed_text, deciders_text, fate_text
 from gateway.outcome import Outcome
@@ -84,7 +85,7 @@ class SessionReader:
         while turn is not None and not turn.events:
             before = await self._store.turns_after(turn.session_id, turn.number - 1, 1)
             turn = before[0] if before and before[0].number < turn.number else None
-        return f"{turn.number}.{len(turn.events.splitlines()) - 1}" if turn is not None else None
+        return f"{turn.number}.{len(event_lines(turn)) - 1}" if turn is not None else None
 
     def _hidden(self, name: str, records: Sequence[PendingRecord]) -> Hidden:
         agent = self._agents.get(name)
@@ -188,7 +189,7 @@ def card_of(record: PendingRecord) -> web.PendingCard:
         ),
         call_id=pending.call_id,
         state=_card_state(record),
-        status=fate_text(record) or agreed_text(record),
+        status=fate_text(record, timed=False) or agreed_text(record),
         decided_by=record.decided_by,
         decided_at=record.decided_at,
         args_hash=pending.args_hash,

@@ -53,7 +53,12 @@ async def connect(
         return sqlite3.connect(path, timeout=0.05, isolation_level=None, cached_statements=256)
 
     database = Database(connector, iter_chunk_size=64)
-    await database
+    try:
+        await database
+    except BaseException:
+        # The driver's thread reports its end to the loop, which must still be there.
+        await asyncio.to_thread(database._thread.join)
+        raise
 
     def prepare(db: sqlite3.Connection) -> None:
         db.execute("PRAGMA journal_mode = WAL")

@@ -134,7 +134,11 @@ class InboxContract:
         said = await answered(store, claim, answer("c1"), steer=True)
         assert [m.text for m in said] == ["faster", "no, slower"]
         log = await store.log(session)
-        assert [m.text or [r.content for r in m.results] for m in log[2:]] == [["done"], "faster", "no, slower"]
+        assert [m.text or [r.content for r in m.results] for m in log[2:]] == [
+            ["done"],
+            "faster",
+            "no, slower",
+        ]
         assert await store.queued_texts(session) == []
         assert await store.turn_of_message(session, "faster") == claim.lease.turn_id
         assert not (await finished(store, claim, harness.clock)).more

@@ -27,9 +27,9 @@ def texts(rows: list[Delivery]) -> list[str]:
     return [str(row.payload["text"]) for row in rows]
 
 
-async def shown(store: Store, harness: StoreHarness, ref: str = "77") -> Stopped:
+async def shown(store: Store, harness: StoreHarness, ref: str = "77", key: ThreadKey = KEY) -> Stopped:
     """A card that is out."""
-    stop = await waiting(store, harness.clock, cards=True)
+    stop = await waiting(store, harness.clock, cards=True, key=key)
     await store.sent(stop.ended.deliveries[0].id, ref, harness.clock.now())
     return stop
 
@@ -155,11 +155,21 @@ class OutboxContract:
         self, harness: StoreHarness, store: Store
     ) -> None:
         redraw = Outgoing(key=KEY, kind="redraw", payload={}, pending_id="p1", ref="77")
-        another = Outgoing(key=KEY, kind="redraw", payload={}, pending_id="p1", ref="78")
-        (busy,) = await store.enqueue([notice("1")], harness.clock.now())
-        await store.enqueue([redraw, another, redraw], harness.clock.now())
-        out = await all_sent(store, [busy], harness.clock)
-        assert [(d.kind, d.ref) for d in out] == [("notice", ""), ("redraw", "78"), ("redraw", "77")]
+        (flying,) = await store.enqueue([redraw], harness.clock.now())
+        for _ in range(5):
+            assert await store.enqueue([redraw], harness.clock.now()) == []
+        out = await all_sent(store, [flying], harness.clock)
+        assert [(d.kind, d.ref) for d in out] == [("redraw", "77"), ("redraw", "77")]
+
+    async def test_a_redraw_does_not_wait_behind_what_is_being_sent(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
+        stop = await shown(store, harness)
+        await store.enqueue([notice("slow"), notice("next")], harness.clock.now())
+        await word(store, stop.pendings[0], harness.clock)
+        (redraw,) = await store.due_deliveries(harness.clock.now())
+        assert (redraw.kind, redraw.ref) == ("redraw", "77")
+        assert await store.sent(redraw.id, None, harness.clock.now()) == []
 
     async def test_a_card_decided_on_its_way_out_is_redrawn_at_once(
         self, harness: StoreHarness, store: Store
@@ -195,7 +205,7 @@ class OutboxContract:
             [((), True)],
             [(("77",), True)],
         ]
-        certain = await shown(store, harness, "78")
+        certain = await shown(store, harness, "78", OTHER)
         assert [c.unsure for c in await store.card_copies(certain.pendings[0].pending_id)] == [False]
 
     async def test_a_lost_card_that_turns_up_is_redrawn_with_the_others(

@@ -174,7 +174,7 @@ class PeopleContract:
     ) -> None:
         stop = await waiting(store, harness.clock, count=2)
         old, kept = stop.pendings
-        await harness.tamper(f"UPDATE pendings SET generation = -1 WHERE id = '{old.pending_id}'")
+        await harness.tamper(f"UPDATE pendings SET generation = -1 WHERE id = '{old.pending_id}'")  # noqa: S608
         assert (await word(store, old, harness.clock)).outcome == "superseded"
         assert (await word(store, kept, harness.clock)).outcome == "resumed"
 
@@ -194,15 +194,13 @@ class PeopleContract:
     async def test_a_denial_closes_the_siblings_and_redraws_every_card(
         self, harness: StoreHarness, store: Store
     ) -> None:
-        stop = await waiting(
-            store, harness.clock, count=3, cards=True, expires_at=harness.clock.now() + 60
-        )
+        stop = await waiting(store, harness.clock, count=3, cards=True, expires_at=harness.clock.now() + 60)
         await all_sent(store, stop.ended.deliveries, harness.clock)
         denied = await word(store, stop.pendings[1], harness.clock, Deny())
         assert (denied.outcome, denied.still_open) == ("resumed", 0)
         records = [await store.pending(p.pending_id) for p in stop.pendings]
         assert [r.state for r in records if r is not None] == ["superseded", "denied", "superseded"]
-        assert [r.decision for r in records if r is not None][0] == Supersede(by="denial")
+        assert next(r.decision for r in records if r is not None) == Supersede(by="denial")
         assert await store.next_timer_at() is None
         redraws = await all_sent(store, await store.due_deliveries(harness.clock.now()), harness.clock)
         assert sorted(d.pending_id for d in redraws) == sorted(p.pending_id for p in stop.pendings)

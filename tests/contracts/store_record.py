@@ -107,7 +107,8 @@ class RecordContract:
         assert await store.verify_audit() == 2
 
     @pytest.mark.parametrize(
-        "statement", ["UPDATE audit SET actor = 'web:y'", "DELETE FROM audit", "DELETE FROM audit WHERE seq = 1"]
+        "statement",
+        ["UPDATE audit SET actor = 'web:y'", "DELETE FROM audit", "DELETE FROM audit WHERE seq = 1"],
     )
     async def test_the_record_refuses_to_be_changed(
         self, harness: StoreHarness, store: Store, statement: str
@@ -169,7 +170,7 @@ class RecordContract:
         assert view is not None
         assert (view.title, view.turn_id, view.queued) == ("x" * 60, second.lease.turn_id, 1)
         assert (view.created_at, view.updated_at) == (harness.clock.now() - 2, harness.clock.now())
-        assert [v.id for v in await store.sessions()][0] == session
+        assert next(v.id for v in await store.sessions()) == session
         assert len(await store.sessions(limit=1)) == 1
         assert [t.number for t in await store.turns_after(session, 2)] == [2]
         assert [t.first_seq for t in await store.turns_after(session, 0)] == [0, 2]
@@ -178,7 +179,9 @@ class RecordContract:
         assert [m.text for m in await store.log(session, 1, 1)] == ["one"]
 
     async def test_what_is_written_comes_back_as_it_was(self, harness: StoreHarness, store: Store) -> None:
-        said = Message(role="user", content=user("ünïcode \u2028 \x00 👩‍👩‍👧").content, author="Ann", kind="note")
+        said = Message(
+            role="user", content=user("ünïcode \u2028 \x00 👩‍👩‍👧").content, author="Ann", kind="note"
+        )
         claim = await begun(store, harness.clock, message=said)
         assert await store.log(claim.lease.session_id) == [said]
 
@@ -239,13 +242,13 @@ class RecordContract:
     ) -> None:
         costs = {}
         for number in range(1, 2_001):
-            before = await harness.written()
+            before = await harness.written(store)
             claim = await begun(store, harness.clock, f"question {number:06}")
             await replied(store, claim, row(f"call{number:06}", amount=1), events="line\n")
             await store.calls_started(claim.lease, [f"call{number:06}"], harness.clock.now(), "")
             await answered(store, claim, answer(f"call{number:06}"))
             await finished(store, claim, harness.clock, f"answer {number:06}")
-            costs[number] = await harness.written() - before
+            costs[number] = await harness.written(store) - before
         assert len(await store.log(claim.lease.session_id)) == 8_000
         rows_early = {costs[n].rows for n in range(5, 15)}
         rows_late = {costs[n].rows for n in range(1_990, 2_001)}

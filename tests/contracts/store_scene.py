@@ -72,8 +72,8 @@ class StoreHarness(Protocol):
 
     async def tables(self) -> set[str]: ...
 
-    async def written(self) -> Written:
-        """What has been written since the data exists."""
+    async def written(self, store: Store) -> Written:
+        """What this store has written since the first call; from then on it need not be durable."""
 
 
 def fresh(prefix: str) -> str:
@@ -106,9 +106,13 @@ async def begun(store: Store, clock: FakeClock, text: str = "hello", **changes: 
     return accepted.claim
 
 
-def row(call_id: str, tool: str = "pay", *, state: Any = "allowed", repeatable: bool = False, **args: Any) -> CallRow:
+def row(
+    call_id: str, tool: str = "pay", *, state: Any = "allowed", repeatable: bool = False, **args: Any
+) -> CallRow:
     """One call as it is first written down."""
-    result = ToolResult(tool_use_id=call_id, content="denied: no", is_error=True) if state == "refused" else None
+    result = (
+        ToolResult(tool_use_id=call_id, content="denied: no", is_error=True) if state == "refused" else None
+    )
     return CallRow(
         call=ToolUse(id=call_id, name=tool, input=args),
         args=args,
@@ -134,7 +138,9 @@ async def answered(store: Store, claim: Claim, *results: ToolResult, steer: bool
     return await store.results(claim.lease, tool_results(results), "", steer=steer)
 
 
-def end(outcome: str = "completed", text: str = "", *outgoing: Outgoing, messages: Sequence[Message] = ()) -> TurnEnd:
+def end(
+    outcome: str = "completed", text: str = "", *outgoing: Outgoing, messages: Sequence[Message] = ()
+) -> TurnEnd:
     """How a turn ended."""
     said = (assistant(Text(text=text), model="m"),) if text else ()
     return TurnEnd(
@@ -149,7 +155,9 @@ def end(outcome: str = "completed", text: str = "", *outgoing: Outgoing, message
     )
 
 
-async def finished(store: Store, claim: Claim, clock: FakeClock, text: str = "fine", *outgoing: Outgoing) -> Ended:
+async def finished(
+    store: Store, claim: Claim, clock: FakeClock, text: str = "fine", *outgoing: Outgoing
+) -> Ended:
     return await store.finish(claim.lease, end("completed", text, *outgoing), clock.now())
 
 
@@ -213,7 +221,13 @@ async def parked(
 
 
 async def waiting(
-    store: Store, clock: FakeClock, *, count: int = 1, key: ThreadKey = KEY, cards: bool = False, **changes: Any
+    store: Store,
+    clock: FakeClock,
+    *,
+    count: int = 1,
+    key: ThreadKey = KEY,
+    cards: bool = False,
+    **changes: Any,
 ) -> Stopped:
     """A session that waits for `count` approvals."""
     claim = await begun(store, clock, key=key)

@@ -55,9 +55,7 @@ class StopContract:
     async def test_c076_what_waits_is_closed_and_its_cards_redrawn(
         self, harness: StoreHarness, store: Store
     ) -> None:
-        stop = await waiting(
-            store, harness.clock, count=2, cards=True, expires_at=harness.clock.now() + 60
-        )
+        stop = await waiting(store, harness.clock, count=2, cards=True, expires_at=harness.clock.now() + 60)
         following = await store.sent(stop.ended.deliveries[0].id, "1", harness.clock.now())
         await store.sent(following[0].id, "2", harness.clock.now())
         done = await store.stop(KEY, "", "Ann", ANN, harness.clock.now())

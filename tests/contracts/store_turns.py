@@ -264,7 +264,7 @@ class TurnContract:
         view = await store.session(stop.session_id)
         assert view is not None and (view.status, view.open_pendings) == ("pending", 2)
         records = await store.pendings(session_id=stop.session_id)
-        assert {r.pending for r in records} == set(stop.pendings)
+        assert {r.id: r.pending for r in records} == {p.pending_id: p for p in stop.pendings}
         assert all(r.state == "open" and r.current and r.agent == "helper" for r in records)
         assert await harness.rows("checkpoints") == 1
         assert await harness.rows("timers") == 2

@@ -8,11 +8,11 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from channels.web.adapter import WebChannel
-from tests.browser import browser_fixture, new_context, page_fixture  # noqa: F401
+from tests.browser import new_context
 from tests.web_backend import MemoryBackend
 from tests.web_page import backend_fixture, channel_fixture, only, open_card, say  # noqa: F401
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 # ---- what must not deceive

@@ -11,7 +11,7 @@ const POLL_MS = 15_000; // changes in other channels and replicas send no nudge 
 let me = null, agent = "", session = null, line = null, looking = null, again = false, wanted = null;
 
 const lookSoon = soon(() => look(), 40);
-const conversation = new Conversation({ look: lookSoon });
+const conversation = new Conversation({ look: lookSoon, render });
 const composer = new Composer({ where: () => ({ session, agent }), sent, command });
 const lists = soon(() => quietly(() => refreshLists(session)), 120);
 
@@ -26,6 +26,14 @@ conversation.settled = async (card, result) => {
     else composer.focus();
   }
 };
+
+async function render(text) {
+  try {
+    return (await call("POST", "/page/render", { body: { text } })).html;
+  } catch {
+    return null; // the plain words stay
+  }
+}
 
 // ---- what is open
 
@@ -272,6 +280,8 @@ async function begin() {
   show($("shell"), true);
   banner("");
   $("actor").textContent = me.actor;
+  $("examples").replaceChildren(...me.examples.map((words) =>
+    h("button", { type: "button", testid: "example", onclick: () => composer.say(words) }, words)));
   show($("logout"), me.login);
   session = null;
   line?.close();

@@ -56,14 +56,14 @@ export function makeCard(card, { settled }) {
 
   function tell(result) {
     const words = result.error ? "Not done" : OUTCOME_WORDS[result.outcome] ?? result.outcome;
-    const who = [result.by && !result.message?.includes(result.by) ? `by ${result.by}` : "",
-      typeof result.at === "number" ? `at ${shortTime(result.at)}` : ""].filter(Boolean).join(" ");
     // What the card's own line says by now is not said twice.
-    const told = result.outcome === "resumed" && result.message === card.status ? "It was passed on to the agent." : result.message;
+    const settled = card.state !== "open" && ["resumed", "expired", "superseded"].includes(result.outcome);
+    const told = result.error?.message ?? result.message ?? "";
+    const dated = /\d{4}-\d\d-\d\d/.test(told) || typeof result.at !== "number";
     outcome.dataset.outcome = result.error ? "error" : result.outcome;
-    outcome.replaceChildren(h("strong", {}, `${words}:`), ` ${result.error?.message ?? told ?? ""}`,
-      who ? h("span.faint", { title: typeof result.at === "number" ? fullTime(result.at) : null }, ` ${who}`) : "");
-    outcome.hidden = false;
+    outcome.replaceChildren(...(told.startsWith(words) ? [] : [h("strong", {}, `${words}:`), " "]), told,
+      dated ? "" : h("span", { title: fullTime(result.at) }, ` at ${shortTime(result.at)}`));
+    outcome.hidden = settled;
   }
 
   const resolve = (body, options) => press(`/pending-approvals/${encodeURIComponent(card.pending_id)}/resolve`, body, options);
@@ -80,6 +80,7 @@ export function makeCard(card, { settled }) {
       extra.replaceChildren(form);
       buttons.hidden = true;
       form.querySelector("input:not(:disabled), textarea:not(:disabled), select:not(:disabled)")?.focus();
+      element.scrollIntoView({ block: "nearest" });
     };
     const approve = (scope) => resolve({ decision: "approve", ...(scope === "once" ? {} : { scope }) });
     const edit = () => {
@@ -131,14 +132,17 @@ export function makeCard(card, { settled }) {
     }
     element.onkeydown = keys(handlers, element);
     const free = card.allow_text || !card.options.length ? freeText(card, answer) : null;
-    return [head("Question", ""), h("p.question", { testid: "question" }, card.question), choices, free, facts(card)].filter(Boolean);
+    const unknown = card.about === "unknown"; // the gateway asks: which call it was must be seen
+    return [head(unknown ? "Outcome unknown" : "Question", unknown ? card.tool : ""),
+      h("p.question", { testid: "question" }, card.question), unknown ? argumentList(card.fields) : null, choices, free, facts(card),
+    ].filter(Boolean);
   }
 
   function closed() {
     const words = STATE_WORDS[card.state] ?? card.state;
     element.onkeydown = null;
     return [
-      h("p.verdict", { testid: "card-status" }, h("span.badge", {}, words), h("span", {}, card.status || words),
+      h("p.verdict", { testid: "card-status" }, seal(card), h("span", {}, card.status || words),
         card.decided_at ? h("span.faint", {}, " ", time(card.decided_at)) : null),
       card.kind === "question" ? h("p.question", {}, card.question) : null,
     ].filter(Boolean);
@@ -146,6 +150,12 @@ export function makeCard(card, { settled }) {
 
   element.update(card);
   return element;
+}
+
+/** What came of it at a glance; the words beside it say the same. */
+function seal(card) {
+  const good = /^(Approved|Answered)/.test(card.status), bad = /^Denied/.test(card.status);
+  return h(`span.seal${good ? ".good" : bad ? ".bad" : ""}`, { "aria-hidden": "true" }, good ? "✓" : bad ? "✕" : "–");
 }
 
 const label = (card) =>
@@ -169,7 +179,8 @@ function facts(card) {
     card.expires_at ? ["Expires", h("span", { title: fullTime(card.expires_at) }, `${span(card.expires_at)} (${fullTime(card.expires_at)})`)] : null,
     ["Asked", time(card.requested_at)],
     card.code ? ["Code", h("span.mono", {}, card.code)] : null,
-    card.args_hash ? ["Hash", h("span.mono.hash", { title: card.args_hash }, card.args_hash)] : null,
+    card.args_hash && card.kind === "approval" ? ["Hash", h("span.mono.hash", { title: card.args_hash, tabIndex: -1 }, card.args_hash)] : null,
+    card.state === "open" && card.status ? ["Agreed", card.status] : null,
   ].filter(Boolean);
   return h("dl.facts", { testid: "facts" }, rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }

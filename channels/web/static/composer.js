@@ -26,6 +26,13 @@ export class Composer {
     this.#fit();
   }
 
+  /** Send these words. */
+  say(words) {
+    this.field.value = words;
+    this.#keep();
+    this.#send();
+  }
+
   focus() {
     if (matchMedia("(hover: hover)").matches) this.field.focus(); // no keyboard popping up on phones
   }

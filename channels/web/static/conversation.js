@@ -2,7 +2,7 @@
 // Events only hasten the next look at the stored state; nothing is shown that a reload would take away.
 
 import { argumentList, makeCard } from "/static/cards.js";
-import { $, announce, h, markup, show } from "/static/dom.js";
+import { $, announce, h, markup, show, soon } from "/static/dom.js";
 
 const CALL_WORDS = {
   allowed: "waiting to run", started: "running", done: "done", error: "failed", waiting: "waits for you",
@@ -15,12 +15,14 @@ const ENDS = {
   loop_detected: "Stopped: it kept making the same call.", cancelled: "Stopped.", crashed: "Something failed.",
 };
 const STATUS_WORDS = { running: "Working", queued: "Queued", pending_approval: "Needs approval", pending_question: "Has a question" };
+const DRESSED = 20_000; // characters; a longer reply grows as plain text
 const squash = (text) => text.replace(/\s+/g, " ").trim();
 
 export class Conversation {
-  /** `look()` asks for a fresh view soon. */
-  constructor({ look }) {
-    this.look = look;
+  /** `look()` asks for a fresh view soon; `render(text)` gives the safe HTML of an answer so far. */
+  constructor({ look, render }) {
+    Object.assign(this, { look, render });
+    this.dress = soon(() => this.#dress(), 120);
     this.log = $("log");
     this.clear(null);
     $("view").addEventListener("scroll", () => this.#watchScroll(), { passive: true });
@@ -29,7 +31,7 @@ export class Conversation {
 
   clear(session) {
     Object.assign(this, {
-      session, total: 0, calls: new Map(), states: new Map(), cards: new Map(), noticed: 0, passing: [], turns: 0, said: "", live: "", final: false,
+      session, total: 0, calls: new Map(), states: new Map(), cards: new Map(), noticed: 0, passing: [], turns: 0, said: "", live: "", html: "", final: false,
       step: "", trouble: "", status: "idle", sending: [],
     });
     this.log.replaceChildren();
@@ -87,7 +89,7 @@ export class Conversation {
 
   /** The line broke: once it is back, the server begins the growing answer again. */
   interrupted() {
-    if (!this.final) this.live = "";
+    if (!this.final) this.#endLive();
     this.#drawLive();
   }
 
@@ -203,13 +205,26 @@ export class Conversation {
 
   #begun() {
     Object.assign(this, { trouble: "", status: "running", step: "", turns: this.turns + 1 });
-    if (!this.final) this.live = ""; // a turn that was taken up again says its reply again
+    if (!this.final) this.#endLive(); // a turn that was taken up again says its reply again
   }
 
   #grow(text) {
-    if (this.final) Object.assign(this, { live: "", final: false });
+    if (this.final) this.#endLive();
     this.status = "running";
     this.live += text;
+    this.dress();
+  }
+
+  /** The growing words in the form that the stored answer will have. */
+  async #dress() {
+    const { live, session } = this;
+    if (!live || live.length > DRESSED || this.final) return;
+    const html = await this.render(live);
+    if (html === null || session !== this.session || !this.live.startsWith(live)) return;
+    const stick = this.#nearEnd();
+    this.html = html;
+    this.#drawLive();
+    if (stick) this.toBottom();
   }
 
   #finish(text) {
@@ -223,13 +238,17 @@ export class Conversation {
   }
 
   #endLive() {
-    Object.assign(this, { live: "", final: false });
+    Object.assign(this, { live: "", html: "", final: false });
   }
 
   #drawLive() {
     const parts = [];
     if (this.live) {
-      parts.push(h("article.message.assistant", {}, h("div.words.growing", { testid: "live-text" }, this.live)));
+      const dressed = this.html && this.live.length <= DRESSED;
+      const words = dressed ? markup(this.html) : h("div.words", {}, this.live);
+      words.classList.add("growing");
+      words.dataset.testid = "live-text";
+      parts.push(h("article.message.assistant", {}, words));
     } else if (this.status === "running") {
       parts.push(h("p.working", { testid: "working" }, h("span.pulse", { "aria-hidden": "true" }), this.step ? `Working, ${this.step}` : "Working"));
     }

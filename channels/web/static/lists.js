@@ -15,6 +15,7 @@ export async function refreshLists(current) {
   draw($("sessions"), sessions, (session) => session.session_id, (session) => line(session, current));
   for (const [name, list] of [["waiting", pending], ["sessions", sessions]]) {
     $(`${name}-count`).textContent = String(list.length);
+    $(`${name}-count`).classList.toggle("zero", list.length === 0);
     show($(`${name}-none`), list.length === 0);
   }
   $("waiting-count").classList.toggle("hot", pending.length > 0);

@@ -59,6 +59,15 @@ async def test_only_the_new_messages_are_sent_again(client: httpx.AsyncClient) -
     assert (beyond["from"], beyond["total"], beyond["messages"]) == (4, 4, [])
 
 
+async def test_a_growing_answer_is_rendered_as_safely_as_a_whole_one(client: httpx.AsyncClient) -> None:
+    text = "**bold** <script>x</script> [y](javascript:alert(1))\n\n```py\nprint("
+    html = (await client.post("/page/render", json={"text": text})).json()["html"]
+    assert "<strong>bold</strong>" in html
+    assert "<script" not in html
+    assert "href" not in html
+    assert "<pre>" in html
+
+
 def test_notices_of_the_gateway_are_in_the_view() -> None:
     view = SessionView(session_id="s", agent="a", status="idle", messages=[], notices=[Notice(text="hi")])
     assert page_session(view)["notices"][0]["text"] == "hi"
