@@ -235,6 +235,8 @@ def settle(pending: Pending, resolution: Resolution, by: str) -> KnownCall:
         case Expire():
             thing = "question" if pending.kind == "question" else "approval request"
             return _news(_error(pending, _EXPIRED.format(thing=thing, after=_after(pending))))
+        case Supersede(by="denial"):
+            return _news(_error(pending, SKIPPED))
         case Supersede(by=cause):
             return _news(_error(pending, _SUPERSEDED.format(by=cause)))
 

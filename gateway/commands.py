@@ -13,6 +13,7 @@ COMMANDS: dict[str, str] = {
     "deny": "`/deny CODE [why]` - say no to a request",
     "model": "which model answers here",
     "agent": "`/agent [NAME]` - which agent answers here, or another one from now on",
+    "pair": "`/pair CODE` - let somebody in who showed you a code",
     "help": "this list",
 }
 

@@ -10,6 +10,7 @@ from gateway.approvals import Approve, Deny, Resolution
 from gateway.clock import Clock
 from gateway.commands import Command, help_text
 from gateway.messages import ThreadKey
+from gateway.pairing import Pairing
 from gateway.resolutions import Click, Resolutions
 from gateway.store.base import Store
 from gateway.store.rows import Delivery, Outgoing, PendingRecord, Press
@@ -28,11 +29,12 @@ class Desk:
         agent_of: Callable[[ThreadKey], str],
         clock: Clock,
         on_deliveries: Callable[[Sequence[Delivery]], None],
+        pairing: Pairing,
         tenant_of: Callable[[ThreadKey], str] = lambda key: "",
     ) -> None:
         self._store, self._turns, self._resolutions = store, turns, resolutions
         self._agents, self._agent_of, self._clock = agents, agent_of, clock
-        self._on_deliveries, self._tenant_of = on_deliveries, tenant_of
+        self._on_deliveries, self._tenant_of, self._pairing = on_deliveries, tenant_of, pairing
         self._answers: dict[str, Callable[[Command, Press], Awaitable[str]]] = {
             "new": self._new,
             "stop": self._stop,
@@ -42,6 +44,7 @@ class Desk:
             "deny": self._deny,
             "model": self._model,
             "agent": self._agent,
+            "pair": self._pair,
             "help": self._help,
         }
 
@@ -144,6 +147,15 @@ class Desk:
         if name not in self._agents:
             return f"There is no agent {name!r}. There are: {', '.join(sorted(self._agents))}."
         return f"{await self._fresh(press, name)} The agent is {name}."
+
+    async def _pair(self, command: Command, press: Press) -> str:
+        if not command.words:
+            return "Which code? Write `/pair CODE`."
+        admitted = await self._pairing.confirm(command.words[0], press.actor)
+        if isinstance(admitted, str):
+            return admitted
+        await self.say(admitted.key, "You may talk to me now.")
+        return f"{admitted.name} may talk to me now."
 
     async def _help(self, command: Command, press: Press) -> str:
         return help_text()

@@ -23,6 +23,7 @@ from gateway.desk import Desk
 from gateway.errors import StoreUnavailable
 from gateway.log import redact
 from gateway.messages import Actor, Json, ThreadKey, user
+from gateway.pairing import Pairing
 from gateway.resolutions import Click, ClickResult, Resolutions
 from gateway.store.base import Store
 from gateway.store.rows import Accepted, Incoming, PendingRecord, Press, TakenPress
@@ -69,10 +70,12 @@ class Intake:
         desk: Desk,
         presses: Presses,
         rules: Rules,
+        pairing: Pairing,
         clock: Clock,
     ) -> None:
         self._store, self._turns, self._resolutions = store, turns, resolutions
         self._desk, self._presses, self._rules, self._clock = desk, presses, rules, clock
+        self._pairing = pairing
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: set[Actor] = set()
         self._in_hand: set[tuple[ThreadKey, str]] = set()
@@ -83,7 +86,7 @@ class Intake:
         """One message; None when it is none for an agent. Raises StoreError: not stored."""
         if not said.addressed or said.from_bot:
             return None
-        if not self._rules.may_talk(said.actor):
+        if not self._rules.may_talk(said.actor) and not await self._pairing.may_talk(said.actor):
             await self._turn_away(said)
             return None
         if await self.command(said):
@@ -182,8 +185,7 @@ class Intake:
         self._told.add(said.actor)
         _log.info("turned away %s: not in the channel's users", said.actor)
         if said.private:
-            text = f"I do not know you. Ask the person who runs me to add the id {said.actor.user}."
-            await self._desk.say(said.key, text)
+            await self._desk.say(said.key, await self._pairing.ask(said.actor, said.author, said.key))
 
     # ---- presses and commands
 

@@ -28,7 +28,7 @@ class Letters:
     def addressed(self, claim: Claim, pending: Pending) -> Pending:
         """The pending with the people of its thread, where its rule names none."""
         people = self.approvers(claim.key) if not pending.approvers and pending.kind == "approval" else ()
-        return msgspec.structs.replace(pending, approvers=people) if people else pending
+        return msgspec.structs.replace(pending, approvers=("requester", *people)) if people else pending
 
     def at_the_end(self, claim: Claim, result: RunResult, log_length: int) -> tuple[Outgoing, ...]:
         """The answer, or why there is none."""

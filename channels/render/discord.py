@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from channels.render.flow import Dress, compose
 from channels.render.lines import Fence, Line, lines_of, marked_up
@@ -149,6 +150,7 @@ def _escaped(text: str, *, at_line_start: bool) -> str:
     return f"{start[1]}\\{out[start.start(2) :]}"
 
 
+@lru_cache(maxsize=1024)
 def _markers(style: Style) -> tuple[str, str]:
     if style.kind == "link":
         return "[", f"](<{style.arg}>)"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block.table import escapedSplit
@@ -20,9 +21,7 @@ from channels.render.blocks import (
     Block,
     Break,
     Cell,
-    Code,
     CodeBlock,
-    Emphasis,
     Heading,
     Inline,
     Item,
@@ -31,12 +30,11 @@ from channels.render.blocks import (
     Paragraph,
     Quote,
     Rule,
-    Strike,
-    Strong,
     Table,
     Text,
 )
 from channels.render.inert import tame
+from channels.render.inlines import inlines
 from channels.render.lenient import LenientInline
 
 _DEEPEST = 60
@@ -45,13 +43,12 @@ _LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 _TASK = re.compile(r"\[([ xX])\](?:[ \t]+|$)")
 _LINE_BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _MARKERS = " \t>"
-_TEXTS = frozenset({"text", "text_special"})
 
 
 def _parser() -> MarkdownIt:
     md = MarkdownIt("commonmark", _OPTIONS)
     md.block, md.inline = QuickBlocks(), LenientInline()
-    md.core.ruler.enableOnly(["block", "inline"])  # `_clean` normalizes, `_inlines` joins texts
+    md.core.ruler.enableOnly(["block"])  # `_clean` normalizes, `_Reader` asks for the inline pieces
     return md
 
 
@@ -61,10 +58,11 @@ _PARSER = _parser()
 def parse(markdown: str) -> tuple[Block, ...]:
     """The tree of one text. Never raises for any string; lone surrogates become U+FFFD."""
     source = _clean(markdown)
-    tokens = _PARSER.parse(source)
+    env: dict[str, Any] = {}  # the parser keeps the link definitions here
+    tokens = _PARSER.parse(source, env)
     if any(token.level >= _DEEPEST for token in tokens):
         return _as_written(source)
-    return _Reader(tokens, source).blocks()
+    return _Reader(tokens, source, env).blocks()
 
 
 def _clean(markdown: str) -> str:
@@ -94,26 +92,26 @@ def literal(text: str) -> tuple[Inline, ...]:
     return tuple(out)
 
 
-def _used_labels(tokens: Sequence[Token]) -> set[str]:
-    """The labels of definitions to which a link refers."""
-    return {
-        child.meta["label"]
-        for token in tokens
-        for child in token.children or ()
-        if child.type == "link_open" and "label" in child.meta
-    }
-
-
 class _Reader:
     """One pass over the flat token list. `at` is the next token."""
 
-    def __init__(self, tokens: Sequence[Token], source: str) -> None:
+    def __init__(self, tokens: Sequence[Token], source: str, env: dict[str, Any]) -> None:
         self.tokens = tokens
+        self.env = env
         self.lines = source.split("\n")
         self.at = 0
         self.below: tuple[Inline, ...] = ()  # text that the last table swallowed
         self.hidden = False  # an empty line stood before what is not shown
-        self.used = _used_labels(tokens) if any(token.type == "definition" for token in tokens) else set()
+        self.used = self._used_labels() if "references" in env else set()
+
+    def _used_labels(self) -> set[str]:
+        """The labels of definitions to which a link refers. Only here all inline tokens live at once."""
+        used: set[str] = set()
+        for token in self.tokens:
+            if token.type == "inline":
+                token.children = _inline_tokens(token.content, self.env)
+                used.update(child.meta["label"] for child in token.children if "label" in child.meta)
+        return used
 
     def blocks(self, until: str = "") -> tuple[Block, ...]:
         """The blocks up to the closing token `until`, which is consumed."""
@@ -168,7 +166,7 @@ class _Reader:
     def _inline(self, until: str) -> tuple[Inline, ...]:
         children: tuple[Inline, ...] = ()
         while (token := self.tokens[self.at]).type != until:
-            children = _inlines(token.children or ())
+            children = inlines(token.children or _inline_tokens(token.content, self.env))
             self.at += 1
         self.at += 1
         return children
@@ -270,69 +268,8 @@ def _with_rest(row: Sequence[Cell], line: str) -> tuple[Cell, ...]:
     rest = [part.strip() for part in parts[len(row) :] if part.strip()]
     if not rest:
         return tuple(row)
-    (token,) = _PARSER.parseInline(" | ".join(("", *rest)))
-    return (*row[:-1], (*row[-1], *_inlines(token.children or ())))
+    return (*row[:-1], (*row[-1], *inlines(_inline_tokens(" | ".join(("", *rest)), {}))))
 
 
-_WRAPPERS: dict[str, type[Strong | Emphasis | Strike]] = {
-    "strong_open": Strong,
-    "em_open": Emphasis,
-    "s_open": Strike,
-}
-
-
-def _inlines(tokens: Sequence[Token]) -> tuple[Inline, ...]:
-    """Pairs opening and closing tokens and joins neighbouring texts.
-
-    `out` holds the pieces of the innermost open token, `stack` the open tokens with the pieces around them.
-    """
-    if len(tokens) == 1 and tokens[0].type == "text":
-        return (Text(text=tame(tokens[0].content)),)
-    out: list[Inline] = []
-    stack: list[tuple[Token, list[Inline]]] = []
-    words: list[str] = []
-    for token in tokens:
-        if token.type in _TEXTS:
-            words.append(token.content)
-            continue
-        if text := "".join(words):
-            out.append(Text(text=tame(text)))
-        words.clear()
-        if token.nesting == 1:
-            stack.append((token, out))
-            out = []
-        elif token.nesting == -1:
-            opening, around = stack.pop()
-            around.append(_wrapped(opening, tuple(out)))
-            out = around
-        else:
-            out.append(_leaf(token, stack))
-    if text := "".join(words):
-        out.append(Text(text=tame(text)))
-    return tuple(out)
-
-
-def _wrapped(opening: Token, children: tuple[Inline, ...]) -> Inline:
-    if opening.tag == "a":
-        href = str(opening.attrGet("href") or "")
-        return Link(href=href, children=children or (Text(text=tame(href)),), bare=opening.info == "auto")
-    match children:
-        case (Strong(children=inner),) if opening.type == "em_open":  # `***both***`: bold goes outside
-            return Strong(children=(Emphasis(children=inner),))
-        case _:
-            return _WRAPPERS[opening.type](children=children)
-
-
-def _leaf(token: Token, stack: Sequence[tuple[Token, list[Inline]]]) -> Inline:
-    match token.type:
-        case "code_inline":
-            return Code(text=token.content)
-        case "softbreak" | "hardbreak":
-            return Break()
-        case "image":
-            label = Text(text=tame(token.content.replace("\n", " ").strip()) or "image")
-            src = str(token.attrGet("src") or "")
-            in_link = any(opening.tag == "a" for opening, _ in stack)
-            return label if in_link or not src else Link(href=src, children=(label,))
-        case other:
-            raise AssertionError(f"unknown inline token {other}")
+def _inline_tokens(content: str, env: dict[str, Any]) -> list[Token]:
+    return _PARSER.inline.parse(content, _PARSER, env, [])

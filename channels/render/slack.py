@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from channels.render.flow import Dress, compose
@@ -133,6 +134,7 @@ def _escaped(text: str, styles: Styles, at_line_start: bool) -> str:
     return text if has(styles, "raw") else escape_mrkdwn(text)
 
 
+@lru_cache(maxsize=1024)
 def _markers(style: Style) -> tuple[str, str]:
     if style.kind in ("link", "address"):
         return f"<{_address(style)}|", ">"
@@ -150,6 +152,7 @@ def _glue(before: str, after: str) -> str:
     return ""
 
 
+@lru_cache(maxsize=1024)
 def _address(style: Style) -> str:
     return escape_mrkdwn(style.arg.replace("|", "%7C"))
 

@@ -129,4 +129,6 @@ def _rules(config: Config, platforms: tuple[Channel, ...]) -> ConfiguredRules:
         approvers=approvers,
         routes=[RouteRule(match=r.match, agent=r.agent, tenant=r.tenant) for r in config.routes],
         workspaces=workspaces,
+        operators=config.gateway.operators,
+        pairing=frozenset({"telegram"} if telegram is not None and telegram.pairing else ()),
     )

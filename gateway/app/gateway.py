@@ -27,6 +27,7 @@ from gateway.events import Event
 from gateway.intake import Intake
 from gateway.letters import Letters
 from gateway.log import redact
+from gateway.pairing import Pairing
 from gateway.providers.base import Model
 from gateway.resolutions import Resolutions
 from gateway.store.base import Store
@@ -107,6 +108,8 @@ class Gateway:
             self._nudge,
             claims=self.turns,
         )
+        rules = parts.rules
+        pairing = Pairing(self.store, parts.clock, rules.is_admin, lambda channel: channel in rules.pairing)
         self.desk = Desk(
             self.store,
             self.turns,
@@ -115,11 +118,12 @@ class Gateway:
             lambda key: parts.rules.route(key).agent,
             parts.clock,
             self.deliveries.take,
+            pairing,
             lambda key: parts.rules.route(key).tenant,
         )
         presses = CardPresses(self.store, self.resolutions, self.channels)
         self.intake = Intake(
-            self.store, self.turns, self.resolutions, self.desk, presses, parts.rules, parts.clock
+            self.store, self.turns, self.resolutions, self.desk, presses, rules, pairing, parts.clock
         )
         self.backend = GatewayBackend(
             self.store,

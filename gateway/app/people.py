@@ -25,13 +25,16 @@ class RouteRule:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfiguredRules:
     """See gateway.intake.Rules. `users`: ids by channel; a channel that is missing or empty lets
-    nobody in. `workspaces`: each channel's own, for entries that do not name one."""
+    nobody in. `workspaces`: each channel's own, for entries that do not name one. `pairing`: the
+    channels that give unknown people a code."""
 
     default_agent: str
     users: Mapping[str, frozenset[str]] = field(default_factory=dict)
     approvers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     routes: Sequence[RouteRule] = ()
     workspaces: Mapping[str, str] = field(default_factory=dict)
+    operators: tuple[str, ...] = ()
+    pairing: frozenset[str] = frozenset()
 
     def may_talk(self, actor: Actor) -> bool:
         """Ids only; everyone only where the configuration says so."""
@@ -39,6 +42,11 @@ class ConfiguredRules:
         if EVERYONE in allowed:
             return bool(actor.user)
         return actor.user in allowed or f"{actor.workspace}:{actor.user}" in allowed
+
+    def is_admin(self, actor: Actor) -> bool:
+        """Those who may let others in: operators, and whoever decides in a channel."""
+        spelled = {str(actor), f"{actor.channel}:{actor.user}"}
+        return not spelled.isdisjoint({*self.operators, *self.approvers.get(actor.channel, ())})
 
     def route(self, key: ThreadKey) -> Route:
         """The first rule that matches, else the default agent."""

@@ -176,12 +176,14 @@ class DiscordSection(Section, frozen=True, kw_only=True):
 
 
 class TelegramSection(Section, frozen=True, kw_only=True):
-    """`[channels.telegram]`. Empty `users`: nobody; `("*",)`: everyone."""
+    """`[channels.telegram]`. Empty `users`: nobody; `("*",)`: everyone. `pairing`: unknown people in
+    private chats get a code that an operator or approver confirms."""
 
     token: Secret
     api_base: Url = "https://api.telegram.org"
     users: tuple[TelegramUser, ...] = ()
     approvers: tuple[TelegramPerson, ...] = ()
+    pairing: bool = True
 
 
 class WebSection(Section, frozen=True, kw_only=True):

@@ -197,6 +197,25 @@ class Store(Protocol):
     async def adopt_card(self, pending_id: str, key: ThreadKey, ref: str) -> None:
         """A copy whose reference was lost turned up: remember it, so that it is redrawn."""
 
+    async def is_admitted(self, actor: Actor) -> bool:
+        """Whether a person who is on no list was let in."""
+
+    async def pairing_code(
+        self,
+        actor: Actor,
+        name: str,
+        key: ThreadKey,
+        code: str,
+        now: float,
+        seconds: float,
+        most: int,
+    ) -> str | None:
+        """The code that this person waits with: the one that still holds, else `code` from now on
+        for `seconds`; None when `most` people wait already."""
+
+    async def admit(self, code: str, by: Actor, now: float) -> tuple[Actor, str, ThreadKey] | None:
+        """Let the person with this code in: who, the name, and where they asked; None for no such code."""
+
     async def audit(
         self, kind: str, actor: str, body: Json, now: float, *, session_id: str = "", pending_id: str = ""
     ) -> None:

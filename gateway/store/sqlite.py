@@ -43,7 +43,7 @@ from gateway.store.rows import (
     Verdict,
 )
 from gateway.store.sqlite_migrate import migrate, refuse_foreign
-from gateway.store.sqlite_ops import audit, inbox, looking, outbox, people, turns
+from gateway.store.sqlite_ops import admitting, audit, inbox, looking, outbox, people, turns
 from gateway.store.sqlite_ops.codec import SQL
 from gateway.store.sqlite_writer import WAIT, Database, Writer, connect
 
@@ -288,6 +288,26 @@ class SqliteStore:
     async def adopt_card(self, pending_id: str, key: ThreadKey, ref: str) -> None:
         now = self._clock.now()
         await self._submit(lambda db: outbox.adopt_card(db, pending_id, key, ref, now))
+
+    async def is_admitted(self, actor: Actor) -> bool:
+        return await self._read(lambda db: admitting.is_admitted(db, actor))
+
+    async def pairing_code(
+        self,
+        actor: Actor,
+        name: str,
+        key: ThreadKey,
+        code: str,
+        now: float,
+        seconds: float,
+        most: int,
+    ) -> str | None:
+        return await self._submit(
+            lambda db: admitting.pairing_code(db, actor, name, key, code, now, seconds, most)
+        )
+
+    async def admit(self, code: str, by: Actor, now: float) -> tuple[Actor, str, ThreadKey] | None:
+        return await self._submit(lambda db: admitting.admit(db, code, by, now))
 
     async def audit(
         self, kind: str, actor: str, body: Json, now: float, *, session_id: str = "", pending_id: str = ""

@@ -43,7 +43,7 @@ RULES = (
 @dataclass(kw_only=True)
 class House:
     """One installation. `api_base`: of the Telegram server; "" without that channel. `agent`: more
-    lines for the agent's table, `pay`: for the rule that asks about payments."""
+    lines for the agent's table, `pay`: for the rule that asks about payments, `more`: more tables."""
 
     folder: Path
     api_base: str = ""
@@ -51,6 +51,7 @@ class House:
     rules: Sequence[Json] = RULES
     agent: str = ""
     pay: str = ""
+    more: str = ""
     drain: str = "10s"
     processes: list[GatewayProcess] = field(default_factory=list)
 
@@ -70,10 +71,10 @@ class House:
         if self.web:
             channels += "[channels.web]\nport = 0\n"
         return (
-            f'[gateway]\ndatabase = "sqlite:///gate.db"\ndrain = "{self.drain}"\n'
+            f'[gateway]\ndatabase = "sqlite:///gate.db"\ndrain = "{self.drain}"\ndefault_agent = "clerk"\n'
             '[models.main]\nprovider = "scripted"\nscript = "script.json"\n'
             f'[agents.clerk]\ntools = ["ledger_tools:tools"]\ndefault_decision = "allow"\n{self.agent}\n'
-            f'[[agents.clerk.rules]]\ntool = "pay*"\ndecision = "ask"\n{self.pay}\n{channels}'
+            f'[[agents.clerk.rules]]\ntool = "pay*"\ndecision = "ask"\n{self.pay}\n{channels}{self.more}'
         )
 
     # ---- processes
@@ -89,6 +90,12 @@ class House:
         self.processes.append(gateway)
         if ready:
             await gateway.logged("running: ")
+        return gateway
+
+    async def start_and_rest(self) -> GatewayProcess:
+        """A gateway that has brought to an end whatever was left."""
+        gateway = await self.start()
+        await self.rest()
         return gateway
 
     async def clear(self) -> None:

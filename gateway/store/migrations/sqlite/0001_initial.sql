@@ -124,7 +124,7 @@ CREATE INDEX pendings_code ON pendings (code);
 
 CREATE TABLE grants (
   id         TEXT PRIMARY KEY,
-  kind       TEXT NOT NULL CHECK (kind IN ('session', 'always')),
+  kind       TEXT NOT NULL CHECK (kind IN ('session', 'always', 'talk')),
   agent      TEXT NOT NULL,
   session_id TEXT NOT NULL,
   tool       TEXT NOT NULL,
