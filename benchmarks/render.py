@@ -1,7 +1,8 @@
 """How long an answer takes to render and to be cut into messages, from 10 kB to 1 MB, per platform.
 
-`make bench-render` runs it and writes render.md. Figures are CPU seconds (`time.process_time`) of this
-process, the best of three; `per MB` shows whether time grows faster than the text.
+`make bench` runs it, `make -C benchmarks render` runs it alone; both write render.md. Figures are CPU
+seconds (`time.process_time`) of this process, the best of three; `per MB` shows whether time grows faster
+than the text.
 """
 
 from __future__ import annotations
@@ -143,7 +144,9 @@ def main() -> None:
     if options.write:
         python = f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}"
         head = "# Rendering and cutting: CPU time against the length of the answer\n\n"
-        note = "Written by `make bench-render`; `render.py` says what is measured. Sizes are characters.\n"
+        note = (
+            "Written by `make -C benchmarks render`; `render.py` says what is measured. Sizes: characters.\n"
+        )
         (HERE / "render.md").write_text(f"{head}{note}{python}.\n\n{results}\n", encoding="utf-8")
 
 

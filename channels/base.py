@@ -105,8 +105,21 @@ class InboundPress:
     author: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboundChange:
+    """What became of a conversation, as the platform tells it.
+
+    `moved`: it has another key from now on, `moved_to`. `back`: it takes messages from us again
+    after it did not (unblocked, invited again).
+    """
+
+    thread: ThreadKey
+    kind: Literal["moved", "back"]
+    moved_to: ThreadKey | None = None
+
+
 class Inbound(Protocol):
-    """Where a channel hands over what came in. Both return once the value is durable.
+    """Where a channel hands over what came in. All return once the value is durable.
 
     Raise: any error means "not stored": do not acknowledge.
     """
@@ -114,6 +127,8 @@ class Inbound(Protocol):
     async def message(self, message: InboundMessage) -> None: ...
 
     async def press(self, press: InboundPress) -> None: ...
+
+    async def change(self, change: InboundChange) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,10 +243,11 @@ class Progress:
     """What the turn is doing now. Best effort: losing one is no loss.
 
     `thinking`: the model works; `tool`: `text` names the tool; `text`: the answer so far, in
-    Markdown, growing; `idle`: the turn is over, take the sign of life away.
+    Markdown, growing; `idle`: the turn is over, take the sign of life away. `noted`: the message
+    with the id `text` was taken in and waits its turn.
     """
 
-    kind: Literal["thinking", "tool", "text", "idle"]
+    kind: Literal["thinking", "tool", "text", "idle", "noted"]
     text: str = ""
 
 
@@ -274,7 +290,12 @@ class ChannelBusy(ChannelError):
 
 
 class ChannelDown(ChannelError):
-    """The platform cannot be reached or is in trouble."""
+    """The platform cannot be reached or is in trouble. `unsure`: only its answer was lost, so what
+    was asked for may have been done."""
+
+    def __init__(self, reason: str = "", *, unsure: bool = False) -> None:
+        self.unsure = unsure
+        super().__init__(reason)
 
 
 class TargetGone(ChannelError):

@@ -17,6 +17,8 @@ COMMANDS: dict[str, str] = {
     "help": "this list",
 }
 
+ALIASES = {"start": "help"}  # what Telegram sends when somebody opens the chat
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
@@ -38,6 +40,7 @@ def read_command(text: str) -> Command | None:
     if not words or not words[0].startswith("/"):
         return None
     name = words[0][1:].partition("@")[0].casefold()
+    name = ALIASES.get(name, name)
     return Command(name=name, words=tuple(words[1:])) if name in COMMANDS else None
 
 

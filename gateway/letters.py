@@ -39,7 +39,8 @@ class Letters:
         if result.outcome is Outcome.COMPLETED and result.text.strip():
             payload = {"seq": log_length - 1, "reply_to": _replies_to(claim)}
             return (*told, Outgoing(key=claim.key, kind="answer", payload=payload, session_id=session))
-        text = result.text or stop_text(result.outcome, result.detail) or NO_ANSWER
+        said = result.text if result.text.strip() else ""
+        text = said or stop_text(result.outcome, result.detail) or NO_ANSWER
         notice = {"text": text, "reply_to": _replies_to(claim)}
         return (*told, Outgoing(key=claim.key, kind="notice", payload=notice, session_id=session))
 

@@ -19,7 +19,7 @@ from gateway.approvals import INTERRUPTED
 from gateway.attachments import to_fetch
 from gateway.cancel import CancelToken, Stopped
 from gateway.clock import Clock
-from gateway.errors import GatewayError, IntelligenceUnavailable, LeaseLost, StoreError
+from gateway.errors import ConfigError, GatewayError, IntelligenceUnavailable, LeaseLost, StoreError
 from gateway.eventlog import EventLines
 from gateway.events import Event, SessionStarted, TurnDone, TurnError
 from gateway.gate import Scope
@@ -300,7 +300,10 @@ class Turns:
         if agent is None:
             detail = f"the agent {claim.agent!r} is no longer configured"
             return await self._crashed(claim, events, detail, "ConfigError")
-        session = await self._warm(claim, agent)
+        try:
+            session = await self._warm(claim, agent)
+        except ConfigError as error:  # trying again would not help
+            return await self._crashed(claim, events, redact(str(error)), "ConfigError")
 
         def emit(event: Event) -> None:
             events.add(event, len(session.transcript))

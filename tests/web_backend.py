@@ -5,6 +5,7 @@ It says what the message asks for:
   guarded        asks for an approval that only web:boss may give
   hidden         asks for an approval of arguments made to deceive
   ask            a question with three options          ask many   several may be chosen
+  unknown        the gateway asks what became of a call
   ask open       a question for free text               slow       answers once `gate` is set
   anything else  is repeated, in Markdown, in pieces
 """
@@ -41,7 +42,7 @@ from channels.web.backend import (
     UnknownSession,
     WireEvent,
 )
-from tests.web_scripts import DONE, MASK, REFUND_SCHEMA, Session, approval, question
+from tests.web_scripts import DONE, MASK, REFUND_SCHEMA, Session, approval, question, unknown
 
 
 def called_by(actor: Actor) -> str:
@@ -388,6 +389,8 @@ class MemoryBackend:
             self._ask_approval(session, {"order_id": "A-7"}, approvers=("web:boss",), deciders="web:boss")
         elif word == "hidden":
             self._ask_approval(session, json.loads(rest))
+        elif word == "unknown":
+            self._ask(session, unknown(next(self._ids), session.id, session.agent, self.now))
         elif word == "ask":
             self._ask_question(session, many=rest == "many", free=rest == "open")
         else:
@@ -425,8 +428,12 @@ class MemoryBackend:
         self._park(session, replace(made, **card), "pending_approval")
 
     def _ask_question(self, session: Session, *, many: bool, free: bool) -> None:
-        card = question(next(self._ids), session.id, session.agent, self.now, many=many, free=free)
-        call = {"type": "tool_use", "id": card.call_id, "name": "ask_user", "input": card.args}
+        self._ask(
+            session, question(next(self._ids), session.id, session.agent, self.now, many=many, free=free)
+        )
+
+    def _ask(self, session: Session, card: PendingCard) -> None:
+        call = {"type": "tool_use", "id": card.call_id, "name": card.tool, "input": card.args}
         self._assistant(session, "", call)
         self._park(session, card, "pending_question")
 

@@ -75,6 +75,25 @@ def approval(number: int, session_id: str, agent: str, args: Json, now: float) -
     )
 
 
+def unknown(number: int, session_id: str, agent: str, now: float) -> PendingCard:
+    """A call that was cut off: the gateway itself asks what became of it."""
+    return PendingCard(
+        pending_id=f"p{number}",
+        kind="question",
+        session_id=session_id,
+        agent=agent,
+        tool="issue_refund",
+        args={"order_id": "A-1001"},
+        reason="",
+        requested_at=now,
+        call_id=f"c{number}",
+        question="Nobody knows whether it took effect.",
+        options=(Option(label="run again", value="run again"), Option(label="give up", value="give up")),
+        allow_text=False,
+        about="unknown",
+    )
+
+
 def question(number: int, session_id: str, agent: str, now: float, *, many: bool, free: bool) -> PendingCard:
     """A question: one of three, several of three, or free text."""
     asked = "What should it be called?" if free else "Where should I deploy?"

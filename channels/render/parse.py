@@ -110,7 +110,11 @@ class _Reader:
         for token in self.tokens:
             if token.type == "inline":
                 token.children = _inline_tokens(token.content, self.env)
-                used.update(child.meta["label"] for child in token.children if "label" in child.meta)
+                used.update(
+                    child.meta["label"]
+                    for child in token.children
+                    if child.type == "link_open" and "label" in child.meta
+                )
         return used
 
     def blocks(self, until: str = "") -> tuple[Block, ...]:

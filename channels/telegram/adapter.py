@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,10 +21,12 @@ from channels.base import (
     Actor,
     Attachment,
     Card,
+    ChannelBusy,
     ChannelDown,
     ChannelError,
     Form,
     Inbound,
+    InboundChange,
     InboundMessage,
     InboundPress,
     MessageRef,
@@ -63,6 +65,7 @@ COMMANDS: Final = (
 )
 _KEPT = 1000  # forms, cards and roles remembered; all of them only spare a call or a prettier prompt
 _ROLES_KEPT = 60.0  # seconds
+_TRIES = 5  # of a word to one person that Telegram asks to delay
 _ADMINS = {"creator": ("administrator", "creator"), "administrator": ("administrator",)}
 
 
@@ -71,8 +74,9 @@ class TelegramChannel:
 
     groups_addressed_only: in groups, hear only what speaks to the bot. webhook: be posted to instead of
     polling.
-    commands: the menu, as (name, description). between: seconds between two messages to one
-    chat. sleep, monotonic: time, for tests. on_state: told whenever `state` changes.
+    commands: the menu, as (name, description). file_limit: the most bytes of a file that is fetched.
+    between: seconds between two messages to one chat. sleep, monotonic: time, for tests. on_state: told
+    whenever `state` changes.
     """
 
     name = wire.CHANNEL
@@ -88,6 +92,7 @@ class TelegramChannel:
         commands: Sequence[tuple[str, str]] = COMMANDS,
         webhook: WebhookSettings | None = None,
         drafts: bool = True,
+        file_limit: int = LIMITS.file_in,
         between: float = SECONDS_BETWEEN,
         poll_seconds: int = POLL_SECONDS,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -104,8 +109,11 @@ class TelegramChannel:
         self._seal = forms.Seal(token)
         self._filters = quieten(token)
         self._calls = Calls(token, api_base.rstrip("/"), Pacing(between, sleep, monotonic))
-        self._presses = Presses(self._calls.answer)
-        self._signs = Signs(typing=self._calls.typing, draft=self._calls.draft, drafts=drafts)
+        self._presses = Presses(self._calls.answer, sleep=sleep, monotonic=monotonic)
+        self._signs = Signs(
+            typing=self._calls.typing, react=self._calls.react, draft=self._calls.draft, drafts=drafts
+        )
+        self._file_limit = min(file_limit, LIMITS.file_in)
         self._webhook = webhook
         self._listener = WebhookListener(webhook, self._handle) if webhook else None
         self._poller = Poller(
@@ -117,7 +125,7 @@ class TelegramChannel:
         )
         self._inbound: Inbound | None = None
         self._polling: asyncio.Task[None] | None = None
-        self._asking: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._prepared = False
         self._forms: OrderedDict[str, Form] = OrderedDict()
         self._attached: OrderedDict[tuple[str, str], bool] = (
@@ -163,8 +171,8 @@ class TelegramChannel:
             self._polling.cancel()
         if self._listener is not None:
             await self._listener.stop()
-        if self._asking:
-            await asyncio.wait(self._asking, timeout=5)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=5)
         await self._signs.close()
         await self._presses.close()
         await self._confirm()
@@ -238,6 +246,8 @@ class TelegramChannel:
                 await self._inbound.message(parsed)
             case InboundPress():
                 await self._press(self._inbound, parsed)
+            case InboundChange():
+                await self._inbound.change(parsed)
             case wire.FormOpened():
                 self._ask_soon(parsed)
             case wire.Ignored():
@@ -258,9 +268,12 @@ class TelegramChannel:
     # ---- forms
 
     def _ask_soon(self, opened: wire.FormOpened) -> None:
-        task = asyncio.create_task(self._ask(opened), name="telegram prompt")
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
+        self._soon(self._ask(opened))
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name="telegram word")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _ask(self, opened: wire.FormOpened) -> None:
         """Ask for a form's fields with a prompt that people reply to."""
@@ -299,6 +312,7 @@ class TelegramChannel:
         if len(pieces) != 1:
             raise PayloadRefused(f"this takes {len(pieces)} Telegram messages; send its parts one by one")
         part = pieces[0]
+        await self._signs.settle(target)
         reply_to = (
             int(part.reply_to) if part.reply_to.isdecimal() and target.conversation.startswith("-") else 0
         )
@@ -314,6 +328,7 @@ class TelegramChannel:
     async def show(self, target: ThreadKey, card: Card) -> MessageRef:
         """See Channel. Arguments that do not fit go first, as a file."""
         self._note_forms(card)
+        await self._signs.settle(target)
         file = render.args_file(card)
         readable = True
         if file is not None and card.state == "open":
@@ -355,11 +370,20 @@ class TelegramChannel:
         if wire.is_callback(press):
             await self._presses.settle(press.action_id, text)
         elif text:
-            drawn = render.Drawn(text=render.cut(render.inert(text), LIMITS.text))
-            try:
-                await self._calls.post(press.thread, drawn, reply_to=wire.replied_message(press))
-            except ChannelError as error:
-                log.info("telegram: a notice could not be shown: %s", error)
+            await self._tell(press, render.Drawn(text=render.cut(render.inert(text), LIMITS.text)), _TRIES)
+
+    async def _tell(self, press: InboundPress, drawn: render.Drawn, tries: int) -> None:
+        try:
+            await self._calls.post(press.thread, drawn, reply_to=wire.replied_message(press))
+        except ChannelBusy as busy:
+            if tries > 1:
+                self._soon(self._tell_later(press, drawn, tries - 1, busy.retry_after))
+        except ChannelError as error:
+            log.info("telegram: a notice could not be shown: %s", error)
+
+    async def _tell_later(self, press: InboundPress, drawn: render.Drawn, tries: int, seconds: float) -> None:
+        await self._sleep(seconds)
+        await self._tell(press, drawn, tries)
 
     async def progress(self, target: ThreadKey, state: Progress) -> None:
         """See Channel."""
@@ -369,7 +393,7 @@ class TelegramChannel:
 
     async def fetch_file(self, attachment: Attachment, into: Path, limit: int) -> None:
         """See Channel."""
-        most = min(limit, LIMITS.file_in)
+        most = min(limit, self._file_limit)
         if attachment.size > most:
             raise PayloadRefused(f"the file has {attachment.size:,} bytes, {most:,} are allowed")
         await self._calls.fetch(attachment.file_id, into, most)

@@ -6,11 +6,12 @@ The only file here that does I/O; adapter.py decides what to say, this one says 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import ssl
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import httpx
 from telegram import (
@@ -21,6 +22,7 @@ from telegram import (
     InputFile,
     LinkPreviewOptions,
     MessageEntity,
+    ReactionTypeEmoji,
     ReplyParameters,
     User,
 )
@@ -32,10 +34,11 @@ from channels.base import ChannelDown, MessageRef, OutboundFile, OutboundMessage
 from channels.render.stream import presentable
 from channels.telegram import render, wire
 from channels.telegram.errors import NotModified, translated
-from channels.telegram.limits import ALERT_FROM, LIMITS
+from channels.telegram.limits import ALERT_FROM, CONNECTIONS, LIMITS, PHOTO, PHOTO_TYPES
 from channels.telegram.pacing import Pacing
 
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
+NOTED = "👀"
 
 
 @functools.cache
@@ -96,10 +99,10 @@ class Calls:
             await self._bot.delete_webhook(drop_pending_updates=False)
 
     async def post_to(self, url: str, secret: str) -> None:
-        """Have updates posted to us, one at a time so that their order is kept."""
+        """Have updates posted to us. The listener puts them in order: see webhook.py."""
         with translated():
             await self._bot.set_webhook(
-                url, secret_token=secret, allowed_updates=wire.UPDATES, max_connections=1
+                url, secret_token=secret, allowed_updates=wire.UPDATES, max_connections=CONNECTIONS
             )
 
     async def posted_to(self) -> str:
@@ -171,7 +174,8 @@ class Calls:
             return
 
     async def file(self, target: ThreadKey, file: OutboundFile, reply_to: int) -> MessageRef:
-        """A file from the disk. Raises PayloadRefused for one that cannot be read or is too large."""
+        """A file from the disk, a picture as one where Telegram takes it so. Raises PayloadRefused for
+        one that cannot be read or is too large."""
         try:
             size = (await asyncio.to_thread(file.path.stat)).st_size
             if size > LIMITS.file_out:
@@ -180,8 +184,22 @@ class Calls:
         except OSError as error:
             raise PayloadRefused(f"{file.name} cannot be read ({type(error).__name__})") from None
         with handle:
+            if file.media_type in PHOTO_TYPES and size <= PHOTO:
+                with contextlib.suppress(PayloadRefused):  # odd dimensions, say: as a document then
+                    return await self._photo(target, file.name, handle, reply_to)
+                handle.seek(0)
             document = InputFile(handle, filename=file.name, read_file_handle=False)
             return await self._document(target, document, reply_to)
+
+    async def _photo(self, target: ThreadKey, name: str, handle: BinaryIO, reply_to: int) -> MessageRef:
+        with translated(target):
+            sent = await self._bot.send_photo(
+                int(target.conversation),
+                InputFile(handle, filename=name, read_file_handle=False),
+                message_thread_id=_topic(target),
+                reply_parameters=_reply(reply_to),
+            )
+        return _ref(sent)
 
     async def content(self, target: ThreadKey, name: str, content: bytes, reply_to: int) -> MessageRef:
         """A file from memory."""
@@ -211,6 +229,13 @@ class Calls:
         with translated(target):
             await self._bot.send_chat_action(
                 int(target.conversation), "typing", message_thread_id=_topic(target)
+            )
+
+    async def react(self, target: ThreadKey, message_id: str) -> None:
+        """Put eyes on a message: seen, not answered yet."""
+        with translated(target):
+            await self._bot.set_message_reaction(
+                int(target.conversation), int(message_id), ReactionTypeEmoji(NOTED)
             )
 
     async def draft(self, target: ThreadKey, markdown: str) -> None:

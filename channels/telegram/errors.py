@@ -13,6 +13,8 @@ import os
 import re
 from collections.abc import Iterator
 
+import httpx
+
 # The library warns whenever it reads its own durations unless this switch is set, and setting it
 # makes them timedelta, which is what is read below.
 os.environ.setdefault("PTB_TIMEDELTA", "true")
@@ -88,7 +90,7 @@ def channel_error(error: TelegramError, target: ThreadKey | None = None) -> Chan
     """The channel's error for one of the library's. `target`: where the message was meant to go."""
     match error:
         case RetryAfter():
-            return ChannelBusy("telegram", _seconds(error))
+            return ChannelBusy("telegram", seconds_of(error))
         case ChatMigrated():
             moved = target._replace(conversation=str(error.new_chat_id), thread="") if target else None
             return TargetGone("the group has become a supergroup with another id", moved)
@@ -101,10 +103,17 @@ def channel_error(error: TelegramError, target: ThreadKey | None = None) -> Chan
         case BadRequest():
             return _refusal(error.message)
         case TimedOut():
-            return ChannelDown("Telegram did not answer in time")
+            return ChannelDown("Telegram did not answer in time", unsure=_unsure(error))
     if "entity too large" in error.message.lower():
         return PayloadRefused("the file is too large for Telegram")
-    return ChannelDown(f"Telegram cannot be reached ({_said(error)})")
+    return ChannelDown(f"Telegram cannot be reached ({_said(error)})", unsure=_unsure(error))
+
+
+def _unsure(error: TelegramError) -> bool:
+    """Whether the request may have arrived: the connection stood, and broke before the answer was there."""
+    cause = error.__cause__
+    before = httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout
+    return isinstance(cause, httpx.HTTPError) and not isinstance(cause, before)
 
 
 def _refusal(message: str) -> ChannelError:
@@ -123,7 +132,8 @@ def _said(error: TelegramError) -> str:
     return _TOKEN.sub("<redacted>", error.message)[:200]
 
 
-def _seconds(error: RetryAfter) -> float:
+def seconds_of(error: RetryAfter) -> float:
+    """How long Telegram asks to wait."""
     wait = error.retry_after
     return float(wait) if isinstance(wait, int | float) else wait.total_seconds()
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from channels.base import ChannelError
-from channels.telegram.limits import NOTICE_SECONDS
+from channels.base import ChannelBusy, ChannelError
+from channels.telegram.limits import ANSWER_SECONDS, NOTICE_SECONDS
 
 log = logging.getLogger("channels.telegram")
 
@@ -22,9 +23,15 @@ class Presses:
     """The open ones of this process. `answer(query id, text)` does the call."""
 
     def __init__(
-        self, answer: Callable[[str, str], Awaitable[None]], patience: float = NOTICE_SECONDS
+        self,
+        answer: Callable[[str, str], Awaitable[None]],
+        patience: float = NOTICE_SECONDS,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._answer, self._patience = answer, patience
+        self._sleep, self._monotonic = sleep, monotonic
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._settled: deque[str] = deque(maxlen=_KEPT)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -50,9 +57,20 @@ class Presses:
         if timer is not None:
             timer.cancel()
         try:
-            await self._answer(query_id, text)
+            await self._insist(query_id, text)
         except ChannelError as error:
             log.info("telegram: a press was not answered: %s", error)
+
+    async def _insist(self, query_id: str, text: str) -> None:
+        """Wait as long as Telegram asks for, unless the press cannot be answered any more by then."""
+        ends = self._monotonic() + ANSWER_SECONDS
+        while True:
+            try:
+                return await self._answer(query_id, text)
+            except ChannelBusy as busy:
+                if self._monotonic() + busy.retry_after > ends:
+                    raise
+                await self._sleep(busy.retry_after)
 
     async def close(self) -> None:
         """Answer what is still open, then wait for the calls in flight."""

@@ -1,7 +1,11 @@
 """Receiving by webhook: Telegram posts each update to us, and posts it again until we say 2xx.
 
 We listen on plain HTTP behind whatever ends TLS; only requests with the secret token count. An update is
-acknowledged after it was handed over, one at a time, so that the order is kept.
+acknowledged after it was handed over.
+
+Telegram posts over several connections, so that the pieces of an album can wait for one another here: they
+are handed over as one message and acknowledged together. What arrives out of order is put in order by its
+number; one that does not come is waited for a moment only.
 """
 
 from __future__ import annotations
@@ -13,9 +17,10 @@ import json
 import logging
 import re
 import socket
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -23,9 +28,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from channels.telegram import wire
+from channels.telegram.limits import ALBUM_SECONDS, GAP_SECONDS
+
 log = logging.getLogger("channels.telegram")
 
 LARGEST = 1_000_000  # bytes of one update
+_KEPT: Final = 200  # numbers of updates remembered that went into an album
 HEADER = "X-Telegram-Bot-Api-Secret-Token"
 PORTS = (443, 80, 88, 8443)
 
@@ -58,6 +67,15 @@ class _Server(uvicorn.Server):
         yield
 
 
+class _Album:
+    """The pieces so far of an album that still grows, and the status for all of them."""
+
+    def __init__(self) -> None:
+        self.pieces: list[dict[str, Any]] = []
+        self.status: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.timer: asyncio.TimerHandle | None = None
+
+
 class WebhookListener:
     """The listening side. `handle` returns once an update is stored."""
 
@@ -68,6 +86,11 @@ class WebhookListener:
         self._settings, self._handle = settings, handle
         self._path = urlsplit(settings.url).path or "/"
         self._one_at_a_time = asyncio.Lock()
+        self._albums: dict[tuple[str, str], _Album] = {}
+        self._taken: deque[int] = deque(maxlen=_KEPT)
+        self._closing: set[asyncio.Task[None]] = set()
+        self._newest: int | None = None  # the highest number that has come
+        self._came = asyncio.Condition()
         self._server: _Server | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -121,10 +144,56 @@ class WebhookListener:
             return Response(status_code=400)
         if not isinstance(update, dict) or not isinstance(update.get("update_id"), int):
             return Response(status_code=400)
+        await self._in_order(update["update_id"])
+        return Response(status_code=await self._take(update))
+
+    async def _in_order(self, number: int) -> None:
+        """Let what was sent before this one come first; it may travel by another connection."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GAP_SECONDS), self._came:
+                await self._came.wait_for(lambda: self._newest is None or number <= self._newest + 1)
+        self._newest = max(number, self._newest or 0)
+        async with self._came:
+            self._came.notify_all()
+
+    async def _take(self, update: dict[str, Any]) -> int:
+        """Hand over, a piece of an album with its siblings; the status to answer with."""
+        key = wire.album_of(update)
+        if key is not None:
+            return await self._piece(key, update)
+        chat = wire.chat_of(update)
+        while growing := [album.status for (_, at), album in self._albums.items() if at == chat]:
+            await asyncio.wait(growing)  # what was said after the pictures comes after them
         async with self._one_at_a_time:
             return await self._hand_over(update)
 
-    async def _hand_over(self, update: dict[str, Any]) -> Response:
+    async def _piece(self, key: tuple[str, str], update: dict[str, Any]) -> int:
+        if update["update_id"] in self._taken:  # our answer to it was lost
+            return 200
+        album = self._albums.setdefault(key, _Album())
+        if update["update_id"] not in [piece["update_id"] for piece in album.pieces]:
+            album.pieces.append(update)
+        if album.timer is not None:
+            album.timer.cancel()
+        album.timer = asyncio.get_running_loop().call_later(ALBUM_SECONDS, self._complete, key, album)
+        return await asyncio.shield(album.status)
+
+    def _complete(self, key: tuple[str, str], album: _Album) -> None:
+        task = asyncio.get_running_loop().create_task(self._hand_over_album(key, album))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _hand_over_album(self, key: tuple[str, str], album: _Album) -> None:
+        async with self._one_at_a_time:
+            pieces = sorted(album.pieces, key=lambda piece: int(piece["update_id"]))
+            del self._albums[key]  # a piece that comes now is late, and a message of its own
+            (whole,) = wire.albums(pieces)
+            status = await self._hand_over(whole)
+            if status == 200:
+                self._taken.extend(piece["update_id"] for piece in pieces)
+            album.status.set_result(status)
+
+    async def _hand_over(self, update: dict[str, Any]) -> int:
         try:
             await self._handle(update)
         except Exception as error:  # by the contract any error means: not stored
@@ -133,8 +202,8 @@ class WebhookListener:
                 type(error).__name__,
                 error,
             )
-            return Response(status_code=503)
-        return Response(status_code=200)
+            return 503
+        return 200
 
 
 async def _read(request: Request) -> bytes | None:

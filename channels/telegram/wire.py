@@ -8,14 +8,24 @@ from typing import Any, Final
 
 import msgspec
 
-from channels.base import Actor, Attachment, InboundMessage, InboundPress, MessageRef, ThreadKey
+from channels.base import (
+    Actor,
+    Attachment,
+    InboundChange,
+    InboundMessage,
+    InboundPress,
+    MessageRef,
+    ThreadKey,
+)
 from channels.telegram import forms
 from channels.telegram.marks import Mark, positions, to_markdown
 
 CHANNEL: Final = "telegram"
-UPDATES: Final = ("message", "edited_message", "callback_query")
+UPDATES: Final = ("message", "edited_message", "callback_query", "my_chat_member")
+ALBUM_LARGEST: Final = 10  # pieces
 QUOTE_LIMIT: Final = 1000  # characters of a message that is replied to
 _FORM_REPLY: Final = "reply:"
+_OUT: Final = frozenset({"kicked", "left"})  # what a bot is that was blocked or removed
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +95,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     audio: FileHandle | None = None
     video: FileHandle | None = None
     video_note: FileHandle | None = None
+    migrate_to_chat_id: int | None = None
+    migrate_from_chat_id: int | None = None
     album: tuple[Message, ...] = ()  # ours: the messages that `albums` has put behind this one
 
 
@@ -95,8 +107,19 @@ class Callback(msgspec.Struct, frozen=True, kw_only=True):
     data: str = ""
 
 
+class Membership(msgspec.Struct, frozen=True, kw_only=True):
+    status: str
+
+
+class MembershipChange(msgspec.Struct, frozen=True, kw_only=True):
+    chat: Chat
+    old_chat_member: Membership
+    new_chat_member: Membership
+
+
 class Update(msgspec.Struct, frozen=True, kw_only=True):
     update_id: int
+    my_chat_member: MembershipChange | None = None
     message: Message | None = None
     edited_message: Message | None = None
     callback_query: Callback | None = None
@@ -128,7 +151,7 @@ class FormOpened:
     card: int  # message id
 
 
-Parsed = InboundMessage | InboundPress | FormOpened | Ignored
+Parsed = InboundMessage | InboundPress | InboundChange | FormOpened | Ignored
 
 
 def parse(update: Mapping[str, Any], me: Me, seal: forms.Seal, now: float, *, addressed_only: bool) -> Parsed:
@@ -142,6 +165,10 @@ def parse(update: Mapping[str, Any], me: Me, seal: forms.Seal, now: float, *, ad
         return Ignored(reason=f"malformed: {error}", query_id=_query_id(update))
     if shape.callback_query is not None:
         return _press(shape.callback_query, me, now)
+    if shape.my_chat_member is not None:
+        return _membership(shape.my_chat_member, me)
+    if shape.message is not None and (moved := _moved(shape.message, me)) is not None:
+        return moved
     if shape.message is not None:
         return _message(shape.message, me, seal, edited=False, addressed_only=addressed_only)
     if shape.edited_message is not None:
@@ -149,34 +176,78 @@ def parse(update: Mapping[str, Any], me: Me, seal: forms.Seal, now: float, *, ad
     return Ignored(reason="an update of another kind")
 
 
+def _membership(change: MembershipChange, me: Me) -> Parsed:
+    """Somebody has blocked or unblocked us, thrown us out or let us in again."""
+    was, now = change.old_chat_member.status, change.new_chat_member.status
+    if was in _OUT and now not in _OUT:
+        return InboundChange(thread=_whole_chat(me, change.chat.id), kind="back")
+    return Ignored(reason=f"we were {was} there and are {now} now")
+
+
+def _moved(message: Message, me: Me) -> InboundChange | None:
+    """A group that became a supergroup says so twice: in the old chat and in the new one."""
+    old, new = message.chat.id, message.migrate_to_chat_id
+    if message.migrate_from_chat_id is not None:
+        old, new = message.migrate_from_chat_id, message.chat.id
+    if new is None:
+        return None
+    return InboundChange(thread=_whole_chat(me, old), kind="moved", moved_to=_whole_chat(me, new))
+
+
+def _whole_chat(me: Me, chat: int) -> ThreadKey:
+    return ThreadKey(CHANNEL, str(me.id), str(chat), "")
+
+
 def ends_in_album(updates: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the last of these updates is a piece of an album, so that more may follow."""
-    return bool(updates) and _album_of(updates[-1]) is not None
+    """Whether a piece of an album is among the last of these updates, so that more may follow."""
+    return any(album_of(update) is not None for update in updates[-ALBUM_LARGEST:])
 
 
 def albums(updates: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The updates with each album made one message: the first, with the others in its `album`.
 
-    Telegram sends one message for each picture. The update id is that of the last piece, so that
-    an album is confirmed as a whole.
+    Telegram sends one message for each picture, perhaps with other chats' messages in between. An
+    album stands where its last piece stood. `update_id` is up to where everything is handed over
+    once the update is: what stands between two pieces confirms neither.
     """
+    last = {album_of(update): index for index, update in enumerate(updates)}
     merged: list[dict[str, Any]] = []
-    for update in updates:
-        album = _album_of(update)
-        if album is not None and merged and _album_of(merged[-1]) == album:
-            first = merged[-1]["message"]
-            pieces = [*first.get("album", ()), update["message"]]
-            merged[-1] = {"update_id": update["update_id"], "message": {**first, "album": pieces}}
-        else:
-            merged.append(dict(update))
+    begun: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for index, update in enumerate(updates):
+        album = album_of(update)
+        if album is not None:
+            begun.setdefault(album, []).append(update)
+            if index < last[album]:
+                continue
+            update = _one_message(begun.pop(album))
+        before = [int(pieces[0]["update_id"]) - 1 for pieces in begun.values()]
+        merged.append({**update, "update_id": min([int(update["update_id"]), *before])})
     return merged
 
 
-def _album_of(update: Mapping[str, Any]) -> tuple[Any, Any] | None:
+def _one_message(pieces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    message = {**pieces[0]["message"], "album": [piece["message"] for piece in pieces[1:]]}
+    return {"update_id": pieces[-1]["update_id"], "message": message}
+
+
+def album_of(update: Mapping[str, Any]) -> tuple[str, str] | None:
+    """(album, chat) that an update is a piece of, None for one that stands alone."""
     message = update.get("message")
     if not isinstance(message, Mapping) or not message.get("media_group_id"):
         return None
-    return message["media_group_id"], message.get("chat")
+    return str(message["media_group_id"]), chat_of(update)
+
+
+def chat_of(update: Mapping[str, Any]) -> str:
+    """The chat that an update is about, "" for one that we do not read."""
+    for kind in ("message", "edited_message", "my_chat_member", "callback_query"):
+        body = update.get(kind)
+        if kind == "callback_query" and isinstance(body, Mapping):
+            body = body.get("message")
+        chat = body.get("chat") if isinstance(body, Mapping) else None
+        if isinstance(chat, Mapping):
+            return str(chat.get("id", ""))
+    return ""
 
 
 def _query_id(update: Mapping[str, Any]) -> str:

@@ -155,14 +155,15 @@ def error_body(error: ApiError | BackendError) -> Json:
 
 
 def posted_body(posted: Posted) -> Json:
-    """The 202 of a message."""
-    return {
+    """The 202 of a message. `answer` is there for a command only."""
+    body: Json = {
         "session_id": posted.session_id,
         "turn_id": posted.turn_id,
         "message_id": posted.message_id,
         "queued": posted.queued,
         "duplicate": posted.duplicate,
     }
+    return body if posted.answer is None else {**body, "answer": posted.answer}
 
 
 def click_body(result: ClickResult) -> Json:

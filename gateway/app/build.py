@@ -12,8 +12,9 @@ from gateway.app.gateway import Parts, Web
 from gateway.app.metrics import Metrics
 from gateway.app.people import ConfiguredRules, RouteRule
 from gateway.clock import Clock, SystemClock
+from gateway.commands import COMMANDS
 from gateway.config import Config, ConfigErrors, build_agents
-from gateway.config.values import ModelSection
+from gateway.config.values import ModelSection, TelegramSection
 from gateway.errors import ConfigError
 from gateway.providers.base import Model
 from gateway.providers.retry import ResilientModel
@@ -57,8 +58,13 @@ def build_store(config: Config, clock: Clock) -> Store:
 
 
 def model_factory(config: Config, clock: Clock) -> Callable[[Agent], Model]:
-    """Agent -> its model with retries and failover; each endpoint is made once."""
-    made: dict[str, Model] = {}
+    """Agent -> its model with retries and failover; each endpoint is made once. Raises ConfigError
+    for a script that cannot be read, before anybody waits for it."""
+    made = {
+        name: _model(name, section, config.gateway.data_dir)
+        for name, section in config.models.items()
+        if section.provider == "scripted"
+    }
     resilient: dict[tuple[str, ...], Model] = {}
 
     def model_of(agent: Agent) -> Model:
@@ -99,10 +105,26 @@ def _channels(config: Config) -> list[Channel]:
     channels: list[Channel] = []
     telegram = config.channels.telegram
     if telegram is not None:
-        from channels.telegram.adapter import TelegramChannel
-
-        channels.append(TelegramChannel(telegram.token, api_base=telegram.api_base))
+        channels.append(_telegram(telegram))
     return channels
+
+
+def _telegram(section: TelegramSection) -> Channel:
+    from channels.telegram.adapter import TelegramChannel
+    from channels.telegram.webhook import WebhookSettings
+
+    webhook = section.webhook
+    return TelegramChannel(
+        section.token,
+        api_base=section.api_base,
+        commands=[(name, what.replace("`", "")) for name, what in COMMANDS.items()],
+        file_limit=section.file_limit,
+        webhook=None
+        if webhook is None
+        else WebhookSettings(
+            url=webhook.url, secret=webhook.secret, host=webhook.listen[0], port=webhook.listen[1]
+        ),
+    )
 
 
 def _web(config: Config) -> Web | None:

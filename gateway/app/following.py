@@ -61,13 +61,20 @@ class Events:
         places = _places(turns[0])
         return places[index] if 0 <= index < len(places) else None
 
-    async def follow(
-        self, session_id: str, place: Place, *, live: bool = True
-    ) -> AsyncIterator[tuple[Followed, ...]]:
+    async def ended(self, session_id: str, number: int) -> None:
+        """Wait until this turn is over, without hurrying it. Raises StoreError."""
+        with self._hub.listen(session_id, live=False) as listener:
+            while True:
+                turns = await self._store.turns_after(session_id, number, 1)
+                if turns and turns[0].number == number and turns[0].state != "running":
+                    return
+                await listener.wait(POLL)
+
+    async def follow(self, session_id: str, place: Place) -> AsyncIterator[tuple[Followed, ...]]:
         """What comes after a place, without end: batches, each at once. It ends early only when the
         store fails; the reader goes on later from the last id that it saw."""
         waiting: list[Piece] = []
-        with self._hub.listen(session_id, live=live) as listener:
+        with self._hub.listen(session_id) as listener:
             while True:
                 try:
                     batch, place = await self._look(session_id, place, listener, waiting)

@@ -82,21 +82,7 @@ class Gateway:
         self.channels: dict[str, Channel] = {channel.name: channel for channel in parts.channels}
         self.failed: dict[str, str] = {}
         self._signs = ProgressSigns(self.channels)
-        self.turns = Turns(
-            self.store,
-            parts.agents,
-            parts.model_of,
-            parts.clock,
-            parts.letters,
-            ports=TurnPorts(
-                on_run=self.hub.begin,
-                on_event=self._on_event,
-                on_commit=self.hub.nudge,
-                on_deliveries=lambda r: self.deliveries.take(r),
-                prepare=Files(self.channels, parts.data_dir).fetch,
-            ),
-            environment=parts.environment,
-        )
+        self.turns = self._turns()
         self.deliveries = Deliveries(self.store, ChannelOutlet(self.store, self.channels), parts.clock)
         self.timers = Timers(self.store, parts.clock, self.turns.wake)
         self.resolutions = Resolutions(
@@ -139,6 +125,24 @@ class Gateway:
         self.web = self._web()
         self._duties: list[asyncio.Task[None]] = []
         self._outbox_changed = asyncio.Event()
+
+    def _turns(self) -> Turns:
+        parts = self.parts
+        return Turns(
+            self.store,
+            parts.agents,
+            parts.model_of,
+            parts.clock,
+            parts.letters,
+            ports=TurnPorts(
+                on_run=self.hub.begin,
+                on_event=self._on_event,
+                on_commit=self.hub.nudge,
+                on_deliveries=lambda r: self.deliveries.take(r),
+                prepare=Files(self.channels, parts.data_dir).fetch,
+            ),
+            environment=parts.environment,
+        )
 
     def _web(self) -> WebChannel | None:
         settings = self.parts.web

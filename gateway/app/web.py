@@ -132,31 +132,40 @@ class GatewayBackend:
     async def wait_turn(self, posted: web.Posted) -> Json:
         if posted.answer is not None:
             return _told(posted)
-        done: Json = {}
         with _stored():
-            async for event in self._of_one_turn(posted, live=False):
+            session_id, number = await self._taken(posted)
+            await self._events.ended(session_id, number)
+            async for event in self._of_one_turn(session_id, number):
                 if event.type == "done":
-                    done = json.loads(event.data)
-        if not done:
-            raise web.Unavailable("the turn goes on, but cannot be followed now", mend="ask for the session")
-        done.pop("type")
-        return done
+                    done: Json = json.loads(event.data)
+                    done.pop("type")
+                    return done
+        raise web.Unavailable("the turn cannot be read now", mend="ask for the session")
 
     async def turn_events(self, posted: web.Posted) -> AsyncIterator[web.WireEvent]:
-        return _as_events(_told(posted)) if posted.answer is not None else self._of_one_turn(posted)
+        return _as_events(_told(posted)) if posted.answer is not None else self._told_live(posted)
 
-    async def _of_one_turn(self, posted: web.Posted, *, live: bool = True) -> AsyncIterator[web.WireEvent]:
+    async def _told_live(self, posted: web.Posted) -> AsyncIterator[web.WireEvent]:
+        session_id, number = await self._taken(posted)
+        async for event in self._of_one_turn(session_id, number):
+            yield event
+
+    async def _of_one_turn(self, session_id: str, number: int) -> AsyncIterator[web.WireEvent]:
+        async for batch in self._events.follow(session_id, Place(number=number)):
+            for event in batch:
+                yield _wire(event)
+                if event.type == "done":
+                    return
+
+    async def _taken(self, posted: web.Posted) -> tuple[str, int]:
+        """(session id, number) of the turn that takes the message, once there is one."""
         session_id, number = posted.session_id, 0
         with self._hub.listen(session_id, live=False) as listener:
             while number == 0:
                 session_id, number = await self._taken_by(session_id, posted)
                 if number == 0:
                     await listener.wait(POLL)
-        async for batch in self._events.follow(session_id, Place(number=number), live=live):
-            for event in batch:
-                yield _wire(event)
-                if event.type == "done":
-                    return
+        return session_id, number
 
     async def _taken_by(self, session_id: str, posted: web.Posted) -> tuple[str, int]:
         """(session id, number) of the turn that took the message; number 0 while it waits. What

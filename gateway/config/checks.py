@@ -5,15 +5,24 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
 from gateway.config.problems import nearest
-from gateway.config.values import AgentSection, ConditionSection, Document, ModelSection, WebSection
+from gateway.config.values import (
+    AgentSection,
+    ConditionSection,
+    Document,
+    ModelSection,
+    TelegramWebhookSection,
+    WebSection,
+)
 from gateway.errors import ConfigError
 
 PROVIDERS = frozenset({"anthropic", "scripted"})
 CHANNELS = frozenset({"telegram", "web"})
+TELEGRAM_PORTS = (443, 80, 88, 8443)
 LATER = ("webhooks", "mcp", "schedules")
 
 
@@ -135,8 +144,22 @@ def _channels(document: Document) -> Iterator[ConfigError]:
         section = getattr(channels, name)
         if section is not None and "*" in section.users and len(section.users) > 1:
             yield ConfigError(f"channels.{name}.users", '"*" beside ids', 'either ["*"] for everyone, or ids')
+    if channels.telegram is not None and channels.telegram.webhook is not None:
+        yield from _webhook(channels.telegram.webhook)
     if channels.web is not None:
         yield from _web(channels.web)
+
+
+def _webhook(webhook: TelegramWebhookSection) -> Iterator[ConfigError]:
+    """What Telegram would refuse when it is told the address."""
+    parts = urlsplit(webhook.url)
+    if parts.scheme != "https" or (parts.port or 443) not in TELEGRAM_PORTS:
+        ports = ", ".join(map(str, TELEGRAM_PORTS))
+        yield ConfigError(
+            "channels.telegram.webhook.url",
+            "Telegram posts to https addresses on certain ports only",
+            f"write https://host/path, or with one of the ports {ports}",
+        )
 
 
 def _web(web: WebSection) -> Iterator[ConfigError]:

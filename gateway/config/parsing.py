@@ -25,6 +25,9 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+", re.ASCII)
 _TOOLS = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 _CLOCK_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
+_WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}", re.ASCII)
+_SIZES = {"B": 1, "kB": 1_000, "MB": 1_000_000}
+_SIZE = re.compile(r"(\d{1,9})(B|kB|MB)", re.ASCII)
 _LONGEST_SECRET_FILE = 64 * 1024
 
 
@@ -168,6 +171,38 @@ def url(raw: Any, source: Source) -> str:
     return value
 
 
+def listen_address(raw: Any, source: Source) -> tuple[str, int]:
+    """`host:port`, with an IPv6 host in brackets."""
+    value = text(raw, source)
+    mend = 'write "host:port", such as "127.0.0.1:8081"'
+    parts = _split(f"//{value}")
+    if not parts.hostname or parts.port is None or parts.netloc != value or parts.username is not None:
+        raise Bad(f"{value!r} is not an address to listen on", mend)
+    return parts.hostname, parts.port
+
+
+def size(raw: Any, source: Source) -> int:
+    """Bytes: `500kB`, `20MB`; also a plain number."""
+    mend = 'write a size above zero, such as "500kB" or "20MB"'
+    if isinstance(raw, int) and not isinstance(raw, bool) and raw > 0:
+        return raw
+    match = _SIZE.fullmatch(raw) if isinstance(raw, str) else None
+    if match is None or int(match[1]) == 0:
+        raise Bad(f"{raw!r} is not a size", mend)
+    return int(match[1]) * _SIZES[match[2]]
+
+
+def webhook_secret(raw: Any, source: Source) -> SecretText:
+    """A secret in the form that Telegram takes for a webhook. What it is stays unsaid."""
+    value = secret(raw, source)
+    if not _WEBHOOK_SECRET.fullmatch(value):
+        raise Bad(
+            f"has {len(value)} characters or others than A-Z a-z 0-9 _ -",
+            "1 to 256 of them; `openssl rand -hex 32` makes a good one",
+        )
+    return value
+
+
 def _split(value: str) -> Any:
     try:
         parts = urlsplit(value)
@@ -257,6 +292,9 @@ Url = Annotated[str, Parser(url)]
 FolderPath = Annotated[Path, Parser(folder_path)]
 FilePath = Annotated[Path, Parser(file_path)]
 ToolsReference = Annotated[str, Parser(tools_reference)]
+Listen = Annotated[tuple[str, int], Parser(listen_address)]
+Size = Annotated[int, Parser(size)]
+WebhookSecret = Annotated[SecretText, Parser(webhook_secret)]
 ClockTime = Annotated[str, Parser(clock_time)]
 EventName = Annotated[str, Parser(event_name)]
 Person = Annotated[str, Parser(person)]

@@ -18,10 +18,12 @@ from gateway.config.parsing import (
     EventName,
     FilePath,
     FolderPath,
+    Listen,
     Notified,
     Person,
     Seconds,
     Secret,
+    Size,
     SlackPerson,
     SlackUser,
     TelegramPerson,
@@ -29,6 +31,7 @@ from gateway.config.parsing import (
     Text,
     ToolsReference,
     Url,
+    WebhookSecret,
     WebPerson,
     WebTokens,
 )
@@ -175,15 +178,27 @@ class DiscordSection(Section, frozen=True, kw_only=True):
     approvers: tuple[DiscordPerson, ...] = ()
 
 
+class TelegramWebhookSection(Section, frozen=True, kw_only=True):
+    """`[channels.telegram.webhook]`: be posted to instead of polling. `listen` is plain HTTP, for whatever
+    ends TLS in front of it."""
+
+    url: Url
+    secret: WebhookSecret
+    listen: Listen = ("127.0.0.1", 8081)
+
+
 class TelegramSection(Section, frozen=True, kw_only=True):
     """`[channels.telegram]`. Empty `users`: nobody; `("*",)`: everyone. `pairing`: unknown people in
-    private chats get a code that an operator or approver confirms."""
+    private chats get a code that an operator or approver confirms. `file_limit`: bytes of a file that
+    is fetched."""
 
     token: Secret
     api_base: Url = "https://api.telegram.org"
     users: tuple[TelegramUser, ...] = ()
     approvers: tuple[TelegramPerson, ...] = ()
     pairing: bool = True
+    file_limit: Size = 20_000_000
+    webhook: TelegramWebhookSection | None = None
 
 
 class WebSection(Section, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from channels.base import (
     CardField,
     Channel,
     Form,
+    InboundChange,
     InboundMessage,
     InboundPress,
     MessageRef,
@@ -31,6 +32,7 @@ class Inbox:
     def __init__(self) -> None:
         self.messages: list[InboundMessage] = []
         self.presses: list[InboundPress] = []
+        self.changes: list[InboundChange] = []
         self.attempts = 0
         self._refusals = 0
         self._watchers: set[asyncio.Future[None]] = set()
@@ -45,6 +47,10 @@ class Inbox:
     async def press(self, press: InboundPress) -> None:
         self._attempt()
         self.presses.append(press)
+
+    async def change(self, change: InboundChange) -> None:
+        self._attempt()
+        self.changes.append(change)
 
     async def wait_for(self, check: Callable[[], T], within: float = 10.0) -> T:
         """Wait until `check` is true; bounded. Returns what it gave."""

@@ -52,8 +52,11 @@ class SqliteHarness:
         finally:
             db.close()
 
-    async def tamper(self, *statements: str) -> None:
+    async def tamper(self, *statements: str, unguarded: bool = False) -> None:
         def work(db: sqlite3.Connection) -> None:
+            if unguarded:
+                db.execute("DROP TRIGGER audit_is_never_changed")
+                db.execute("DROP TRIGGER audit_is_never_shortened")
             for statement in statements:
                 db.execute(statement)
 

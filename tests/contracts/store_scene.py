@@ -66,7 +66,8 @@ class StoreHarness(Protocol):
 
     async def kill(self, store: Store) -> None: ...
 
-    async def tamper(self, *statements: str) -> None: ...
+    async def tamper(self, *statements: str, unguarded: bool = False) -> None:
+        """`unguarded`: first take away what keeps the record from being changed."""
 
     async def rows(self, table: str) -> int: ...
 

@@ -16,7 +16,7 @@ from gateway.errors import StoreError, StoreUnavailable, StoreVersionError
 from gateway.store import sqlite_migrate
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.sqlite_harness import SqliteHarness
-from tests.contracts.store_scene import ANN, KEY, begun, finished, incoming, say
+from tests.contracts.store_scene import ANN, KEY, answer, begun, finished, incoming, replied, row, say
 
 SOON = 30.0  # seconds that a test waits at most
 
@@ -119,8 +119,6 @@ async def test_everything_that_shared_a_refused_commit_is_refused(harness: Sqlit
 
 
 async def test_a_result_whose_note_was_refused_is_not_mistaken_for_stored(harness: SqliteHarness) -> None:
-    from tests.contracts.store_scene import answer, replied, row
-
     store = await harness.open(wait=0.1)
     claim = await begun(store, harness.clock)
     await replied(store, claim, row("a"))
@@ -200,6 +198,26 @@ async def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
     await store.open()
     assert await store.sessions() == []
     await store.close()
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+async def test_what_a_killed_process_left_in_the_log_beside_the_file_is_found(
+    tmp_path: Path, with_index: bool
+) -> None:
+    path, clock = tmp_path / "threadgate.db", SqliteHarness(tmp_path / "x").clock
+    store = SqliteStore(path, clock=clock)
+    await store.open()
+    claim = await begun(store, clock)
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+    for name in ("threadgate.db", "threadgate.db-wal", *(["threadgate.db-shm"] if with_index else [])):
+        shutil.copy(tmp_path / name, crashed)
+    await store.close()
+    after = SqliteStore(crashed / "threadgate.db", clock=clock)
+    await after.open()
+    assert await after.reap(clock.now()) == [claim.lease.runner]
+    assert await after.claimable(clock.now()) == [claim.lease.session_id]
+    await after.close()
 
 
 # ---- migrations

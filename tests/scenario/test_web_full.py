@@ -234,6 +234,15 @@ async def test_what_waits_and_all_conversations_are_listed_for_everybody(
     await expect(row).to_contain_text("issue_refund")
 
 
+async def test_an_empty_page_offers_what_can_be_said(demo: Demo, page: Page) -> None:
+    await page.goto(demo.url)
+    await page.get_by_test_id("example").filter(has_text="order A-1002").click()
+    await expect(last_answer(page)).to_contain_text("Tea sampler for Kim")
+    await expect(page.get_by_test_id("welcome")).to_be_hidden()
+    await page.get_by_test_id("new-conversation").click()
+    await expect(page.get_by_test_id("welcome")).to_be_visible()
+
+
 async def test_a_refund_without_a_mouse(demo: Demo, page: Page) -> None:
     before = len(demo.ledger)
     await page.goto(demo.url)

@@ -258,6 +258,19 @@ async def test_an_option_answers_a_question(channel: WebChannel, page: Page) -> 
     await expect(page.get_by_test_id("card-status")).to_contain_text("Answered by web:local: staging")
 
 
+async def test_a_question_about_a_cut_off_call_shows_which_call_it_was(
+    channel: WebChannel, page: Page
+) -> None:
+    await page.goto(channel.url)
+    await say(page, "unknown")
+    card = await open_card(page)
+    await expect(card.get_by_test_id("card-tool")).to_have_text("issue_refund")
+    await expect(card.get_by_test_id("arguments")).to_contain_text("A-1001")
+    await expect(card.get_by_test_id("answer-text")).to_have_count(0)
+    await card.get_by_text("give up").click()
+    await expect(page.get_by_test_id("card-status")).to_contain_text("give up")
+
+
 async def test_several_options_are_chosen_and_confirmed(channel: WebChannel, page: Page) -> None:
     await page.goto(channel.url)
     await say(page, "ask many")

@@ -265,8 +265,10 @@ def stop(
         if row is None:
             return StopDone(session_id="")
         session_id = row[0]
-    if turn_id and db.execute(SQL["claim_head"], (session_id,)).fetchone()[12] != turn_id:
-        return StopDone(session_id=session_id)
+    if turn_id:
+        head = db.execute(SQL["claim_head"], (session_id,)).fetchone()
+        if head is None or head[12] != turn_id:
+            return StopDone(session_id=session_id)
     closed = _supersede_open(db, session_id, Supersede(by=cause), by, actor, now)
     asked = db.execute(SQL["ask_to_stop"], (f"{cause} by {by}", now, session_id)).fetchone()
     queued = db.execute(SQL["queued_count"], (session_id,)).fetchone()[0]

@@ -75,10 +75,24 @@ class PrivateChat:
         await self.seen(lambda: click.answers, "an answer to a click")
         return click.text
 
+    async def settled(self, done: str) -> list[str]:
+        """Answer questions about calls in doubt, by what the ledger says, until the bot shows `done`
+        (a button or the beginning of a message). The tools that were asked about."""
+        asked: list[str] = []
+        while True:
+            await self.seen(
+                lambda: self.cards(RUN_AGAIN) or self.cards(done) or self.said(done), f"{done} or a question"
+            )
+            if not self.cards(RUN_AGAIN):
+                return asked
+            question = self.cards(RUN_AGAIN)[-1]
+            tool = self.house.tool_of(subject(question))
+            asked.append(tool)
+            label = TREAT_AS_DONE if self.house.ledger(tool) else RUN_AGAIN
+            await self.answered(self.click(question, label))
+            await self.seen(lambda: [0] if not self.cards(RUN_AGAIN) else [], "the question is settled")
+
     async def confirmed(self) -> None:
         """Wait until everything that was sent to the bot is taken in."""
         bots = self.server.bots.values()
-        await self.seen(lambda: [not any(bot.updates for bot in bots)] if self._taken() else [], "taken in")
-
-    def _taken(self) -> bool:
-        return not any(bot.updates for bot in self.server.bots.values())
+        await self.seen(lambda: [] if any(bot.updates for bot in bots) else [True], "all is taken in")

@@ -9,16 +9,15 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from gateway import faults
 
-T = TypeVar("T")
 PROGRAM = Path(sys.executable).with_name("threadgate")
 LIMIT = 30.0  # seconds that anything may take on a busy machine
 
 
-async def until(check: Callable[[], T | Awaitable[T]], what: str, within: float = LIMIT) -> T:
+async def until(check: Callable[[], Any], what: str, within: float = LIMIT) -> Any:
     """Look until `check` gives something true; that. AssertionError, saying `what`, when it never does.
 
     The only wait of these tests for what another process does without telling us."""
@@ -44,10 +43,10 @@ class GatewayProcess:
     """A running gateway. `log` grows line by line."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process, self.log = process, []
+        self.process = process
+        self.log: list[str] = []
         self._news = asyncio.Condition()
         self._reader = asyncio.create_task(self._read())
-        self.log: list[str]
 
     @classmethod
     async def start(

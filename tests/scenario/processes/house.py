@@ -84,9 +84,7 @@ class House:
     ) -> GatewayProcess:
         """One more gateway on this folder; by default it runs when this returns."""
         arguments = ("run", "--config", "config.toml", "--log-level", level)
-        gateway = await GatewayProcess.start(
-            self.folder, *arguments, fault=fault, env={"BOT": TOKEN, **env}
-        )
+        gateway = await GatewayProcess.start(self.folder, *arguments, fault=fault, env={"BOT": TOKEN, **env})
         self.processes.append(gateway)
         if ready:
             await gateway.logged("running: ")
@@ -145,6 +143,18 @@ class House:
                 assert [result.tool_use_id for result in message.results] == open_calls
                 open_calls = [call.id for call in message.calls]
             assert open_calls == []
+
+    def size(self) -> list[Any]:
+        """How many turns, messages and lines of the record there are."""
+        return self.rows(
+            "SELECT (SELECT count(*) FROM turns), (SELECT count(*) FROM messages),"
+            " (SELECT count(*) FROM audit)"
+        )
+
+    def tool_of(self, pending_id: str) -> str:
+        """The tool that a pending is about."""
+        tool: str = self.value("SELECT json_extract(body, '$.tool') FROM pendings WHERE id = ?", pending_id)
+        return tool
 
     def open_pendings(self) -> list[str]:
         return [row[0] for row in self.rows("SELECT id FROM pendings WHERE state = 'open'")]

@@ -46,9 +46,7 @@ class Caller:
     async def say(self, text: str, message_id: str, session_id: str = "") -> Json | None:
         """Post one message under an id of ours."""
         more = {"session_id": session_id} if session_id else {}
-        return await self.post(
-            "/agents/clerk/messages", {"text": text, "message_id": message_id, **more}
-        )
+        return await self.post("/agents/clerk/messages", {"text": text, "message_id": message_id, **more})
 
     async def resolve(self, pending_id: str, decision: str = "approve", **more: Any) -> Json | None:
         return await self.post(f"/pending-approvals/{pending_id}/resolve", {"decision": decision, **more})

@@ -11,7 +11,8 @@ import pytest
 from tests.platforms.telegram import TelegramServer
 from tests.scenario.processes.chat import APPROVE, DENY, PrivateChat, subject
 from tests.scenario.processes.conftest import Furnish
-from tests.scenario.processes.house import ADA, BOB, House
+from tests.scenario.processes.gateway import until
+from tests.scenario.processes.house import ADA, BOB
 from tests.scenario.processes.page import Caller
 
 pytestmark = pytest.mark.crash
@@ -114,7 +115,7 @@ async def test_what_one_process_leaves_undone_the_other_takes_up(callers: list[C
     await callers[1].use(await house.start())
     posted = await callers[0].say("wait A1", "m1")
     assert posted is not None
-    await _began(house)
+    await until(lambda: house.ledger("wait began"), "the tool begins")
     await first.kill()
     question = await callers[1].waiting()
     assert question["kind"] == "question"
@@ -124,9 +125,3 @@ async def test_what_one_process_leaves_undone_the_other_takes_up(callers: list[C
     session = await callers[1].ended(posted["session_id"])
     assert session["messages"][-1]["content"][0]["text"] == "Waited A1."
     house.assert_valid()
-
-
-async def _began(house: House) -> None:
-    from tests.scenario.processes.gateway import until
-
-    await until(lambda: house.ledger("wait began"), "the tool begins")

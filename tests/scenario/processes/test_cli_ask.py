@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import pytest
 
 from tests.scenario.processes.conftest import Furnish
+from tests.scenario.processes.gateway import GatewayProcess, until
 from tests.scenario.processes.house import RULES, House, step
 from tests.scenario.processes.shell import threadgate
 
@@ -25,7 +27,10 @@ OUTCOMES = [
     {"match": "^refuse", "replies": [{"text": "I will not.", "stop": "refusal"}]},
     {"match": "^unreachable", "replies": [{"error": "auth"}]},
     {"match": "^slow", "replies": [{"text": "Too late.", "delay": 20.0}]},
-    {"match": "^steps", "replies": [{**step("note_safe", order=f"A{n}"), "text": f"Step {n}"} for n in range(9)]},
+    {
+        "match": "^steps",
+        "replies": [{**step("note_safe", order=f"A{n}"), "text": f"Step {n}"} for n in range(9)],
+    },
     {"match": "^ask", "replies": [{"calls": [{"tool": "ask_user", "args": {"question": "Which?"}}]}]},
 ]
 MORE = """
@@ -44,7 +49,7 @@ max_tokens = 3
 
 @pytest.fixture
 async def house(furnish: Furnish) -> House:
-    return furnish(rules=[*RULES, *OUTCOMES], more=MORE)
+    return furnish(rules=[*RULES, *OUTCOMES], more=MORE, web=True)
 
 
 @pytest.mark.parametrize(
@@ -112,11 +117,23 @@ async def test_an_unknown_agent_is_a_usage_error_that_names_the_known_ones(house
 
 
 async def test_the_next_process_sees_the_same_session_and_takes_up_what_a_kill_left(house: House) -> None:
-    killed = await threadgate(
-        house.folder, "ask", "clerk", "note A1", THREADGATE_FAULT="started.before"
-    )
+    killed = await threadgate(house.folder, "ask", "clerk", "note A1", THREADGATE_FAULT="started.before")
     assert killed.code == -9
     assert house.ledger() == []
     await house.start_and_rest()
     assert [line["tool"] for line in house.ledger()] == ["note"]
     house.assert_valid()
+
+
+async def test_ctrl_c_ends_it_without_a_traceback_and_the_turn_is_left_for_the_next_process(
+    house: House,
+) -> None:
+    asking = await GatewayProcess.start(house.folder, "ask", "clerk", "wait A1")
+    await until(lambda: house.ledger("wait began"), "the tool begins")
+    asking.signal(signal.SIGINT)
+    assert await asking.ended() == 130
+    assert asking.log[-1] == "threadgate: interrupted"
+    assert "Traceback" not in asking.text
+    await house.start_and_rest()
+    (pending,) = (await threadgate(house.folder, "pending", "--json")).lines
+    assert (pending["kind"], pending["tool"]) == ("question", "wait")

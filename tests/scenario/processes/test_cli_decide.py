@@ -35,9 +35,12 @@ SECRETLY = {
 }
 
 
+MONDAY = {"match": "^not on Friday", "replies": [{"text": "On Monday, then."}]}
+
+
 @pytest.fixture
 async def house(furnish: Furnish) -> House:
-    return furnish(rules=[*RULES, QUESTION, SECRETLY])
+    return furnish(rules=[*RULES, QUESTION, SECRETLY, MONDAY])
 
 
 async def ask(house: House, text: str) -> dict:
@@ -106,10 +109,21 @@ async def test_approve_for_the_session_is_a_grant(house: House) -> None:
     assert house.rows("SELECT kind, tool FROM grants") == [("session", "pay")]
 
 
-async def test_deny_ends_the_turn_with_5_and_the_reason_is_on_record(house: House) -> None:
+async def test_deny_ends_the_turn_with_5(house: House) -> None:
+    line = await ask(house, "pay A1")
+    ran = await resolve(house, line["code"], "deny")
+    assert ran.code == 5
+    assert "resumed: Denied by cli:local" in ran.out
+    assert house.ledger("pay") == []
+    house.assert_valid()
+
+
+async def test_the_reason_of_a_denial_is_on_record_and_is_answered_by_the_next_turn(house: House) -> None:
     line = await ask(house, "pay A1")
     ran = await resolve(house, line["code"], "deny", "not", "on", "Friday", "--json")
-    assert ran.code == 5
+    done = [event["outcome"] for event in ran.lines if event["type"] == "done"]
+    assert done == ["denied", "completed"]
+    assert ran.code == 0
     click = ran.lines[-1]
     assert (click["type"], click["outcome"]) == ("click", "resumed")
     assert "not on Friday" in click["message"]

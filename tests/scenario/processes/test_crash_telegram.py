@@ -9,11 +9,8 @@ from tests.platforms.telegram import TelegramServer
 from tests.scenario.processes.chat import (
     APPROVE,
     MAYBE_REPEATED,
-    RUN_AGAIN,
     SECOND_CARD,
-    TREAT_AS_DONE,
     PrivateChat,
-    subject,
 )
 from tests.scenario.processes.house import House
 
@@ -34,24 +31,6 @@ TWO_ANSWERS, MARKED_ANSWER = {"send.after", "sent.before"}, {"final.after", "sen
 TWO_CARDS, MARKED_CARD = {"card.after", "ref.before"}, {"stop.after", "card.before"}
 
 
-async def settle(house: House, chat: PrivateChat, done: str) -> list[str]:
-    """Answer questions about calls in doubt, by what the ledger says, until the bot shows `done`
-    (a button or the beginning of a message). The tools that were asked about."""
-    asked: list[str] = []
-    while True:
-        await chat.seen(
-            lambda: chat.cards(RUN_AGAIN) or chat.cards(done) or chat.said(done), f"{done} or a question"
-        )
-        if not chat.cards(RUN_AGAIN):
-            return asked
-        question = chat.cards(RUN_AGAIN)[-1]
-        tool = house.value("SELECT json_extract(body, '$.tool') FROM pendings WHERE id = ?", subject(question))
-        asked.append(tool)
-        label = TREAT_AS_DONE if house.ledger(tool) else RUN_AGAIN
-        await chat.answered(chat.click(question, label))
-        await chat.seen(lambda: [0] if not chat.cards(RUN_AGAIN) else [], "the question is settled")
-
-
 @pytest.mark.parametrize("point", faults.POINTS)
 async def test_killed_there_it_answers_once_and_does_everything_once(
     point: str, house: House, chat: PrivateChat, server: TelegramServer
@@ -62,14 +41,14 @@ async def test_killed_there_it_answers_once_and_does_everything_once(
     if not behind_click:
         await first.died()
         await house.start()
-    asked = await settle(house, chat, APPROVE)
+    asked = await chat.settled(APPROVE)
     await house.rest()
     assert_cards(point, chat)
     click = chat.click(chat.cards(APPROVE)[-1], APPROVE)
     if behind_click:
         await first.died()
         await house.start()
-    asked += await settle(house, chat, "Paid A1.")
+    asked += await chat.settled("Paid A1.")
     await house.rest()
 
     assert [line["tool"] for line in house.ledger()] == ["note", "pay"]
@@ -113,8 +92,7 @@ async def assert_nothing_new(house: House, chat: PrivateChat, updates: list) -> 
     """Telegram delivers everything once more; nobody takes it for new."""
 
     def state() -> tuple:
-        counts = [house.value(f"SELECT count(*) FROM {table}") for table in ("turns", "messages", "audit")]
-        return house.ledger(), chat.texts(), counts
+        return house.ledger(), chat.texts(), house.size()
 
     before = state()
     for update in updates:

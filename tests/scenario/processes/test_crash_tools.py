@@ -14,10 +14,9 @@ from tests.scenario.processes.house import House, rule, step
 pytestmark = pytest.mark.crash
 
 REPEATABLE = ("note_safe", "note_idempotent")
+TOOLS = (*REPEATABLE, "note", "pay_safe", "pay_idempotent", "pay")
 RULES = [
-    *(rule(name, step(name), {"text": "Ready {order}."}) for name in (*REPEATABLE, "pay_safe", "pay_idempotent")),
-    rule("note", step("note"), {"text": "Ready {order}."}),
-    rule("pay", step("pay"), {"text": "Ready {order}."}),
+    *(rule(name, step(name), {"text": "Ready {order}."}) for name in TOOLS),
     rule(
         "both",
         {"calls": [{"tool": "note", "args": {"order": name}} for name in ("first", "second")]},

@@ -103,6 +103,7 @@ async def test_a_command_is_carried_out_and_answered_at_once(scene: Scene) -> No
     status = await scene.ask("/status", stopped["session_id"])
     assert (status["turn_id"], status["outcome"]) == (None, "completed")
     assert "waiting for somebody's decision" in status["text"]
+    assert (await scene.say("/status", stopped["session_id"]))["answer"] == status["text"]
     view = await scene.view(stopped["session_id"])
     assert view["notices"][-1]["text"] == status["text"]
     assert len(view["messages"]) == 2

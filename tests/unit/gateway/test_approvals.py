@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from channels.base import Card, pack_press
 from gateway.approvals import SKIPPED
 from gateway.gate import Rule
+from gateway.tools.base import tool
 from tests.unit.gateway.scene import ELSEWHERE, HERE, House, Office, call, calls, running
 from tests.unit.gateway.talk import button
 
@@ -386,3 +388,28 @@ async def test_a_rule_s_denial_is_a_result_and_no_card(house: House) -> None:
         await office.say("go")
         assert results(house) == [("denied: never", True), ("saw y", False)]
         assert house.world.cards == {} and house.world.texts() == ["noted"]
+
+
+async def test_c040_a_call_that_is_no_longer_what_was_approved_is_asked_about_again(paying: House) -> None:
+    """The tool has grown a parameter between card and click: other arguments would run."""
+
+    @tool(name="pay")
+    async def dearer(order: str, amount: float = 10, key: str = "", fee: float = 5) -> str:
+        """Pay."""
+        paying.ran.append(f"pay {order} {amount:g} and {fee:g}")
+        return "paid"
+
+    async with running(paying) as office:
+        ref, card = await asked(office)
+        await office.kill()
+    agent = paying.agent()
+    others = tuple(t for t in agent.tools if t.name != "pay")
+    async with running(paying, replace(agent, tools=(*others, dearer))) as office:
+        await office.settle()
+        await office.press(ref, button(card, "Approve"))
+        assert paying.ran == []
+        again, changed = office.world.card()
+        assert again != ref and changed.args_hash != card.args_hash
+        assert {f.name: f.value for f in changed.fields}["fee"] == "5"
+        await office.press(again, button(changed, "Approve"))
+        assert paying.ran == ["pay A 10 and 5"] and paying.world.texts() == ["paid"]

@@ -13,6 +13,7 @@ from gateway.notices import DRAINED
 from gateway.resolutions import Click
 from gateway.store.rows import Ended, Lease, Park
 from tests.unit.gateway.scene import HERE, House, call, calls, running
+from tests.unit.gateway.talk import button
 
 OTHER = Place("talk", "w", "other", "")
 
@@ -371,3 +372,52 @@ async def test_c077_an_answer_that_cannot_be_sent_before_the_end_is_sent_after_t
     async with running(house) as office:
         await office.settle()
         assert [(m.text, m.repeat) for _, m in house.world.messages] == [("you said: slow", False)]
+
+
+# ---- waiting for it
+
+
+async def test_settled_waits_through_everything_that_follows_in_this_process(house: House) -> None:
+    hold = house.hold("one")
+    async with running(house) as office:
+        await office.talk.say("one")
+        await office.talk.say("two")
+        await hold.is_reached()
+        session = (await office.session()).id
+        settled = asyncio.create_task(office.gateway.turns.settled(session))
+        await asyncio.sleep(0)
+        assert not settled.done()
+        hold.go.set()
+        async with asyncio.timeout(5):
+            await settled
+        assert [m.text for m in (await office.log())[1::2]] == ["you said: one", "you said: two"]
+        await office.gateway.turns.settled("s_unknown")
+
+
+async def test_a_result_whose_note_was_lost_is_still_in_the_step_s_results(house: House) -> None:
+    """The note alone fails; the write that carries the results comes through."""
+    house.plan["go"] = [calls(call("send", to="x"), call("pay", order="A")), "over"]
+    async with running(house) as office:
+        office.store.call_done = lambda *args: None  # type: ignore[method-assign]
+        await office.say("go")
+        del office.store.call_done
+        ref, card = house.world.card()
+        assert card.kind == "approval"
+        await office.press(ref, button(card, "Approve"))
+        assert house.ran == ["send x", "pay A 10"]  # nobody had to be asked what became of `send`
+        results = [r.content for m in await office.log() for r in m.results]
+        assert results == ["sent to x", "paid 10 for A"]
+
+
+async def test_a_caller_that_goes_away_does_not_take_the_turn_along(house: House) -> None:
+    async with running(house) as office:
+        caller = asyncio.create_task(office.talk.say("hello"))
+        await asyncio.sleep(0)
+        caller.cancel()
+        await asyncio.gather(caller, return_exceptions=True)
+        await office.store.renew(house.clock.now())  # behind the message, in the writer's order
+        assert len(await office.store.held()) == 1
+        for _ in range(3):
+            house.clock.advance(1.5)
+            await office.settle()
+        assert house.world.texts() == ["you said: hello"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.render.telegram import telegram_text
 from channels.telegram.marks import Mark, positions, to_markdown
 
 
@@ -30,6 +33,29 @@ from channels.telegram.marks import Mark, positions, to_markdown
         ("secret", [Mark("spoiler", 0, 6)], "secret"),
         ("abcd", [Mark("bold", 0, 3), Mark("italic", 2, 4)], "**abc**d"),
         ("  ", [Mark("bold", 0, 2)], "  "),
+        ("abc", [Mark("bold", 1, 2)], "a**b**c"),
+        ("abc", [Mark("italic", 1, 2)], "a*b*c"),
+        ("11", [Mark("bold", 0, 1)], "11"),
+        ("a\n\nb", [Mark("bold", 0, 4)], "**a**\n\n**b**"),
+        ("אבג דה", [Mark("bold", 0, 3), Mark("italic", 4, 6)], "**אבג** _דה_"),
+        ("👍 ok", [Mark("custom_emoji", 0, 1), Mark("bold", 2, 4)], "👍 **ok**"),
+        ("Ada did", [Mark("text_mention", 0, 3)], "Ada did"),
+        (
+            "[x] y",
+            [Mark("text_link", 0, 3, url="https://x.example/a b)")],
+            "[\\[x\\]](<https://x.example/a%20b)>) y",
+        ),
+        ("a\nb", [Mark("code", 0, 3)], "```\na\nb\n```"),
+        ("ab", [Mark("code", 0, 1), Mark("code", 1, 2)], "`a` `b`"),
+        (" a ", [Mark("code", 0, 3)], "`  a  `"),
+        ("x quote y", [Mark("blockquote", 2, 7)], "x \n> quote\n\n y"),
+        ("q", [Mark("bold", 0, 1), Mark("blockquote", 0, 1)], "> **q**\n"),
+        ("q\nr", [Mark("expandable_blockquote", 0, 3), Mark("bold", 2, 3)], "> q\n> **r**\n"),
+        (
+            "a b c d",
+            [Mark("bold", 0, 7), Mark("italic", 2, 5), Mark("strikethrough", 4, 5)],
+            "**a _b ~~c~~_ d**",
+        ),
     ],
 )
 def test_each_kind_of_mark_is_written_as_markdown(text: str, marks: list[Mark], expected: str) -> None:
@@ -62,3 +88,48 @@ def test_positions_turn_utf16_offsets_into_places(text: str) -> None:
     for index, char in enumerate(text):
         offset = len(text[:index].encode("utf-16-le", "surrogatepass")) // 2
         assert text[table[offset]] == char
+
+
+LINK = "https://e.example/x_(y)"
+STYLES = (
+    "bold",
+    "italic",
+    "strikethrough",
+    "underline",
+    "spoiler",
+    "text_mention",
+    "custom_emoji",
+    "text_link",
+)
+OUTER = ("code", "pre", "blockquote", "expandable_blockquote")
+PLAIN = st.text(alphabet="abZ é重注。、.,!? \n👍🏽👨‍👩‍👧שלוםا1", min_size=1, max_size=30)
+
+
+def nested_marks(draw: st.DrawFn, start: int, end: int, around: tuple[str, ...]) -> list[Mark]:
+    """Marks as Telegram has them: side by side or one inside the other, code and pre alone."""
+    marks: list[Mark] = []
+    for _ in range(draw(st.integers(0, 2)) if len(around) < 3 else 0):
+        if start >= end:
+            break
+        left = draw(st.integers(start, end - 1))
+        right = draw(st.integers(left + 1, end))
+        kinds = [kind for kind in (STYLES if around else STYLES + OUTER) if kind not in around]
+        kind = draw(st.sampled_from(kinds))
+        marks.append(Mark(kind, left, right, LINK, "py" if kind == "pre" else ""))
+        if kind not in ("code", "pre"):
+            marks += nested_marks(draw, left, right, (*around, kind))
+        start = right
+    return marks
+
+
+@st.composite
+def formatted(draw: st.DrawFn) -> tuple[str, list[Mark]]:
+    text = draw(PLAIN)
+    return text, nested_marks(draw, 0, len(text), ())
+
+
+@given(formatted())
+def test_the_markdown_reads_as_the_formatted_text_did(message: tuple[str, list[Mark]]) -> None:
+    text, marks = message
+    shown = telegram_text(to_markdown(text, marks)).text
+    assert re.sub(r"\s", "", shown.replace(f"({LINK})", "")) == re.sub(r"\s", "", text)
