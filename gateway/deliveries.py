@@ -22,6 +22,7 @@ from gateway.store.base import Store
 from gateway.store.rows import Delivery
 
 FIRST_RETRY, LAST_RETRY = 1.0, 300.0  # seconds
+LAST_WHILE_DOWN = 45.0  # a network that is back is made use of within a minute
 ODD_ATTEMPTS = 5  # of a row that fails in a way that nobody has foreseen
 T = TypeVar("T")
 # The fault points around a row's way out and around the note that it is out, where they have own names.
@@ -32,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 class DeliveryFailed(GatewayError):
     """Why a row could not be sent. `retry_after`: seconds to wait; None with `final`: never.
-    `moved_to`: the thread has another key now. `known_unsent`: nothing has reached the platform."""
+    `moved_to`: the thread has another key now. `unsure`: it may have arrived all the same."""
 
     def __init__(
         self,
@@ -41,8 +42,9 @@ class DeliveryFailed(GatewayError):
         final: bool = False,
         retry_after: float | None = None,
         moved_to: ThreadKey | None = None,
+        unsure: bool = False,
     ) -> None:
-        self.final, self.retry_after, self.moved_to = final, retry_after, moved_to
+        self.final, self.retry_after, self.moved_to, self.unsure = final, retry_after, moved_to, unsure
         super().__init__(reason)
 
 
@@ -65,10 +67,18 @@ class Outlet(Protocol):
 
 
 class Deliveries:
-    """Sends rows: those handed over by turns at once, the others when they are due."""
+    """Sends rows: those handed over by turns at once, the others when they are due. `moved`: has
+    everything of a thread follow it to another key (default: Store.move_thread)."""
 
-    def __init__(self, store: Store, outlet: Outlet, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        outlet: Outlet,
+        clock: Clock,
+        moved: Callable[[ThreadKey, ThreadKey], Awaitable[None]] | None = None,
+    ) -> None:
         self._store, self._outlet, self._clock = store, outlet, clock
+        self._moved = moved or store.move_thread
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -180,16 +190,13 @@ class Deliveries:
             await self._store.retry_later(row.id, self._clock.now(), "")
         return []
 
-    async def _moved(self, old: ThreadKey, new: ThreadKey) -> None:
-        await self._insist(lambda: self._store.move_thread(old, new))
-
-    async def _later(self, row: Delivery, at: float, why: str) -> None:
-        await self._insist(lambda: self._store.retry_later(row.id, at, why))
+    async def _later(self, row: Delivery, at: float, why: str, *, unsure: bool = False) -> None:
+        await self._insist(lambda: self._store.retry_later(row.id, at, why, unsure=unsure))
 
     async def _failed(self, row: Delivery, failure: DeliveryFailed) -> list[Delivery]:
         now = self._clock.now()
-        if failure.moved_to is not None:
-            await self._moved(row.key, failure.moved_to)
+        if (new := failure.moved_to) is not None:
+            await self._insist(lambda: self._moved(row.key, new))
             await self._later(row, now, str(failure))
             return []
         if failure.final:
@@ -197,6 +204,6 @@ class Deliveries:
             return await self._insist(lambda: self._store.give_up(row.id, str(failure), now))
         wait = failure.retry_after
         if wait is None:
-            wait = min(LAST_RETRY, FIRST_RETRY * 2 ** min(row.attempts - 1, 12))
-        await self._later(row, now + wait, str(failure))
+            wait = min(LAST_WHILE_DOWN, FIRST_RETRY * 2 ** min(row.attempts - 1, 12))
+        await self._later(row, now + wait, str(failure), unsure=failure.unsure)
         return []

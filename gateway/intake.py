@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,12 +24,13 @@ from gateway.desk import Desk
 from gateway.errors import StoreUnavailable
 from gateway.log import redact
 from gateway.messages import Actor, Json, ThreadKey, user
-from gateway.pairing import Pairing
+from gateway.pairing import CODE_SECONDS, Pairing
 from gateway.resolutions import Click, ClickResult, Resolutions
 from gateway.store.base import Store
 from gateway.store.rows import Accepted, Incoming, PendingRecord, Press, TakenPress
 from gateway.turns import Turns
 
+MOST_TOLD = 10_000  # strangers remembered
 PAUSES = (0.5, 2.0, 8.0)  # seconds between tries of a press or command
 _log = logging.getLogger(__name__)
 
@@ -60,7 +62,8 @@ class Rules(Protocol):
 
 
 class Intake:
-    """The way in. `desk` answers commands, `presses` carries out buttons."""
+    """The way in. `desk` answers commands, `presses` carries out buttons, `on_queued` shows that a
+    message has to wait."""
 
     def __init__(
         self,
@@ -72,12 +75,13 @@ class Intake:
         rules: Rules,
         pairing: Pairing,
         clock: Clock,
+        on_queued: Callable[[ThreadKey, str], None] = lambda key, message_id: None,
     ) -> None:
         self._store, self._turns, self._resolutions = store, turns, resolutions
         self._desk, self._presses, self._rules, self._clock = desk, presses, rules, clock
-        self._pairing = pairing
+        self._pairing, self._on_queued = pairing, on_queued
         self._tasks: set[asyncio.Task[None]] = set()
-        self._told: set[Actor] = set()
+        self._told: OrderedDict[Actor, float] = OrderedDict()
         self._in_hand: set[tuple[ThreadKey, str]] = set()
 
     # ---- messages
@@ -134,9 +138,19 @@ class Intake:
                 received_at=self._clock.now(),
             )
         )
-        if accepted.outcome == "queued" and accepted.waiting_for:
-            self._later(self._while_pending(said, accepted))
+        if accepted.outcome == "queued":
+            self._on_queued(said.key, said.message_id)
+            if accepted.waiting_for:
+                self._later(self._while_pending(said, accepted))
+        if said.edited and accepted.outcome == "duplicate" and accepted.session_id:
+            await self._note_late_edit(said, accepted)
         return accepted
+
+    async def _note_late_edit(self, said: Said, accepted: Accepted) -> None:
+        """An edit of what a turn has read already changes nothing and starts nothing; it is recorded."""
+        body: Json = {"message": said.message_id, "text": said.text}
+        at, session = self._clock.now(), accepted.session_id
+        await self._store.audit("edited too late", str(said.actor), body, at, session_id=session)
 
     async def _while_pending(self, said: Said, accepted: Accepted) -> None:
         """A message behind something that waits: an answer to a question, the end of a question
@@ -179,10 +193,13 @@ class Intake:
         return result
 
     async def _turn_away(self, said: Said) -> None:
-        """Somebody who is on no list: said once in private, never in a group."""
-        if said.actor in self._told:
+        """Somebody who is on no list: told in private, once for each code; in a group never."""
+        now = self._clock.now()
+        if now - self._told.pop(said.actor, -CODE_SECONDS) < CODE_SECONDS:
             return
-        self._told.add(said.actor)
+        self._told[said.actor] = now
+        while len(self._told) > MOST_TOLD:
+            self._told.popitem(last=False)
         _log.info("turned away %s: not in the channel's users", said.actor)
         if said.private:
             await self._desk.say(said.key, await self._pairing.ask(said.actor, said.author, said.key))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from gateway.approvals import INTERRUPTED, Pending
-from gateway.messages import ThreadKey
+from gateway.messages import Message, ThreadKey
 from gateway.notices import NO_ANSWER, UNKNOWN_REPORTED, stop_text
 from gateway.options import RunResult
 from gateway.outcome import Outcome
@@ -30,10 +30,15 @@ class Letters:
         people = self.approvers(claim.key) if not pending.approvers and pending.kind == "approval" else ()
         return msgspec.structs.replace(pending, approvers=("requester", *people)) if people else pending
 
-    def at_the_end(self, claim: Claim, result: RunResult, log_length: int) -> tuple[Outgoing, ...]:
-        """The answer, or why there is none."""
+    def at_the_end(
+        self, claim: Claim, result: RunResult, log_length: int, log: Sequence[Message] = ()
+    ) -> tuple[Outgoing, ...]:
+        """The answer, or why there is none; then the files of the turn's tools. `log`: the session's."""
         if not self.posts(claim.key):
             return ()
+        return (*self._words(claim, result, log_length), *_files(claim, result, log))
+
+    def _words(self, claim: Claim, result: RunResult, log_length: int) -> tuple[Outgoing, ...]:
         session = claim.lease.session_id
         told = self._unknown(claim, result)
         if result.outcome is Outcome.COMPLETED and result.text.strip():
@@ -45,12 +50,18 @@ class Letters:
         return (*told, Outgoing(key=claim.key, kind="notice", payload=notice, session_id=session))
 
     def at_a_stop(
-        self, claim: Claim, result: RunResult, new: Sequence[Pending], log_length: int
+        self,
+        claim: Claim,
+        result: RunResult,
+        new: Sequence[Pending],
+        log_length: int,
+        log: Sequence[Message] = (),
     ) -> tuple[Outgoing, ...]:
-        """The words that came with the calls, and one card per new pending, in every place that
-        its rule names as well."""
+        """The files of the steps before, the words that came with the calls, and one card per new
+        pending, in every place that its rule names as well. `log`: the session's."""
         session = claim.lease.session_id
         out = list(self._unknown(claim, result))
+        out += _files(claim, result, log) if self.posts(claim.key) else ()
         last = result.messages[-1] if result.messages else None
         if last is not None and last.role == "assistant" and last.text and self.posts(claim.key):
             out.append(
@@ -73,6 +84,28 @@ class Letters:
             return ()
         notice = {"text": UNKNOWN_REPORTED.format(tools=tools)}
         return (Outgoing(key=claim.key, kind="notice", payload=notice, session_id=claim.lease.session_id),)
+
+
+def _files(claim: Claim, result: RunResult, log: Sequence[Message]) -> tuple[Outgoing, ...]:
+    """One row for each file that a tool of this run has made. A turn that was taken over knows its
+    beginning from the log only."""
+    messages = _since_asked(log) if claim.kind == "recover" else result.messages
+    parts = {part.path: part for m in messages for r in m.results for part in r.parts}
+    return tuple(
+        Outgoing(
+            key=claim.key,
+            kind="answer",
+            payload={"file": {"path": part.path, "name": part.name, "media_type": part.media_type}},
+            session_id=claim.lease.session_id,
+        )
+        for part in parts.values()
+    )
+
+
+def _since_asked(log: Sequence[Message]) -> Sequence[Message]:
+    """The log from the last thing that a person said."""
+    starts = [i for i, m in enumerate(log) if m.role == "user" and not m.results and not m.kind]
+    return log[starts[-1] :] if starts else log
 
 
 def _replies_to(claim: Claim) -> str:

@@ -33,6 +33,8 @@ QUEUED_BEHIND_PENDING = (
     "(/pending shows what waits, /stop gives it up)."
 )
 TAKEN_AS_ANSWER = "Taken as your answer: {answer}. (Not meant as one? `/stop`, and say it again.)"
+FILE_NOT_SENT = "I could not send the file {name}: {reason}."
+FILE_NOT_FETCHED = "I could not fetch the file {name}: {reason}. I go on without it."
 UNAVAILABLE = "no model could be reached ({detail})"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 
 from gateway.approvals import Pending
@@ -38,11 +36,12 @@ def pending_event(pending: Pending) -> Event:
 
 def with_text(ended: Ended, text: str) -> Ended:
     """The answer's row with its text: what is sent at once need not be read again."""
-    rows = tuple(
-        replace(row, payload={**row.payload, "text": text}) if row.kind == "answer" and text else row
-        for row in ended.deliveries
-    )
-    return replace(ended, deliveries=rows)
+    rows = []
+    for row in ended.deliveries:
+        if row.kind == "answer" and text:
+            row = msgspec.structs.replace(row, payload={**row.payload, "text": text})
+        rows.append(row)
+    return msgspec.structs.replace(ended, deliveries=tuple(rows))
 
 
 def unstored(result: RunResult) -> tuple[Message, ...]:

@@ -419,7 +419,7 @@ class Turns:
             for pending in new:
                 emit(pending_event(pending))
             emit(self._done(claim, result))
-            outgoing = self._letters.at_a_stop(claim, result, new, length)
+            outgoing = self._letters.at_a_stop(claim, result, new, length, session.transcript.log)
             end = turn_end(result, (), events, outgoing)
             faults.reach("stop.before")
             ended = await self._store.park(
@@ -430,7 +430,8 @@ class Turns:
             faults.reach("stop.after")
         else:
             emit(self._done(claim, result))
-            end = turn_end(result, unstored(result), events, self._letters.at_the_end(claim, result, length))
+            outgoing = self._letters.at_the_end(claim, result, length, session.transcript.log)
+            end = turn_end(result, unstored(result), events, outgoing)
             faults.reach("final.before")
             ended = await self._store.finish(claim.lease, end, self._clock.now())
             faults.reach("final.after")

@@ -7,8 +7,10 @@ and closes what is open (a fence, bold, a code span). It returns Markdown, for a
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-_FENCE = re.compile(r"^(?P<lead>(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*)(?P<mark>`{3,}(?=[^`]*$)|~{3,})")
+_TICKS = re.compile(r"`{3,}|~{3,}")
+_LEAD = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*")
 _HALF_MARKER = re.compile(
     r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)]?)[ \t]*(?:\[[ xX]?\]?[ \t]*)?|#{1,6}[ \t]*|[=|`~_*+ -]*)$"
 )
@@ -17,53 +19,96 @@ _HALF_LINK = re.compile(
 )
 _HALF_TAIL = re.compile(r"(?:!|<[A-Za-z/][^\s<>]*|&[#\w]{0,10}|\\|\u200d)$")
 _DELIMITER_ROW = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_STARTS_BLOCK = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]")
+_BLOCK_START = re.compile(r"\n\n+(?=\S)")
 _MARKS_AT_END = re.compile(r"(?<!\\)(?:\*+|_+|~+|`+)$")
 _MARK = re.compile(r"(?P<code>`+)|(?P<pair>\*\*|~~|__)|(?P<one>[*_])|\\.")
 
 
-def presentable(partial_markdown: str) -> str:
-    """The part of an unfinished answer that can be shown now, as complete Markdown; may be empty."""
-    lines = partial_markdown.replace("\r\n", "\n").split("\n")
-    opened, settled = _fences(lines)
-    if opened is not None:
-        return _with_fence_closed(lines, *opened)
-    done, rest = lines[:settled], _without_half_table(lines[settled:])
-    rest = _without_half_markers(rest)
-    start = max((number + 1 for number, line in enumerate(rest) if _ends_block(line)), default=0)
-    block = _without_half_inline("\n".join(rest[start:])).split("\n")
-    return "\n".join((*done, *rest[:start], *_without_half_markers(block))).rstrip()
+class _Fence(NamedTuple):
+    """A code block: where its first line starts, what stands before its mark, the mark, and where the
+    line behind its last one starts (-1: it is open)."""
+
+    start: int
+    lead: str
+    mark: str
+    end: int
+
+
+def presentable(partial_markdown: str, last: int | None = None) -> str:
+    """The part of an unfinished answer that can be shown now, as complete Markdown; may be empty.
+
+    last: only about so many characters from the end, from the start of a block: what a preview
+    needs that shows the end only, however long the answer has become.
+    """
+    text = partial_markdown.replace("\r\n", "\n")
+    fences = _fences(text)
+    if fences and fences[-1].end < 0:
+        shown = _with_fence_closed(text, fences[-1])
+    else:
+        settled = fences[-1].end if fences else 0
+        shown = text[:settled] + _prose(text[settled:])
+    shown = shown.rstrip()
+    return shown if last is None or len(shown) <= last else _ending(shown, fences, len(shown) - last)
+
+
+def _fences(text: str) -> list[_Fence]:
+    """All code blocks, in order; only the last one can be open."""
+    found: list[_Fence] = []
+    opened: _Fence | None = None
+    for ticks in _TICKS.finditer(text):
+        start = text.rfind("\n", 0, ticks.start()) + 1
+        end = text.find("\n", ticks.end())
+        before, after = text[start : ticks.start()], text[ticks.end() : len(text) if end < 0 else end]
+        if opened is None:
+            if _LEAD.fullmatch(before) and (ticks[0][0] == "~" or "`" not in after):
+                opened = _Fence(start, before, ticks[0], -1)
+        elif ticks[0].startswith(opened.mark) and not before.strip(" \t>") and not after.strip(" \t>"):
+            found.append(opened._replace(end=len(text) if end < 0 else end + 1))
+            opened = None
+    return found if opened is None else [*found, opened]
+
+
+def _with_fence_closed(text: str, fence: _Fence) -> str:
+    if "\n" not in text[fence.start :]:  # the info string may still grow
+        return text[: fence.start]
+    body, _, line = text.rpartition("\n")
+    if line.strip(" \t>").strip(fence.mark[0]):
+        body = text  # neither nothing yet nor the start of the closing mark
+    indent = re.sub(r"[^ \t>]", " ", fence.lead)
+    return f"{body}\n{indent}{fence.mark}"
+
+
+def _ending(shown: str, fences: list[_Fence], start: int) -> str:
+    """The text from the first block that begins behind `start`; a code block is cut at a line."""
+    inside = next((f for f in fences if f.start < start and (f.end < 0 or f.end > start)), None)
+    if inside is None:
+        block = _BLOCK_START.search(shown, start)
+        if block is None or any(f.start < block.start() and not 0 <= f.end <= block.start() for f in fences):
+            line = shown.find("\n", start) + 1
+            return shown[line:] if 0 < line < len(shown) else shown[start:]
+        return shown[block.end() :]
+    line = shown.find("\n", start) + 1
+    opening = shown[inside.start : shown.find("\n", inside.start) + 1]
+    return opening + shown[line:] if line > 0 else shown[start:]
+
+
+def _prose(text: str) -> str:
+    """What follows the last code block. What an empty line has ended is settled: only the rest can be half."""
+    start = text.rfind("\n\n") + 2 if "\n\n" in text else 0
+    lines = _without_half_markers(_without_half_table(text[start:].split("\n")))
+    first = len(lines) - 1
+    while first > 0 and not (_ends_block(lines[first - 1]) or _STARTS_BLOCK.match(lines[first])):
+        first -= 1
+    block = _without_half_inline("\n".join(lines[first:])).split("\n")
+    return text[:start] + "\n".join((*lines[: max(first, 0)], *_without_half_markers(block)))
 
 
 def _without_half_markers(lines: list[str]) -> list[str]:
-    while lines and _HALF_MARKER.match(lines[-1]):
-        lines = lines[:-1]
-    return lines
-
-
-def _fences(lines: list[str]) -> tuple[tuple[int, str, str] | None, int]:
-    """The fence that is open at the end (its line, what stands before it, its mark), and the
-    number of lines up to the last closed one."""
-    opened: tuple[int, str, str] | None = None
-    settled = 0
-    for number, line in enumerate(lines):
-        if opened is None:
-            found = _FENCE.match(line)
-            if found is not None:
-                opened = number, found["lead"], found["mark"]
-        else:
-            bare = line.strip(" \t>")
-            if len(bare) >= len(opened[2]) and not bare.strip(opened[2][0]):
-                opened, settled = None, number + 1
-    return opened, settled
-
-
-def _with_fence_closed(lines: list[str], number: int, lead: str, mark: str) -> str:
-    if number == len(lines) - 1:  # the info string may still grow
-        return "\n".join(lines[:-1]).rstrip()
-    if not lines[-1].strip(" \t>").strip(mark[0]):  # nothing yet, or the start of the closing mark
-        lines = lines[:-1]
-    indent = re.sub(r"[^ \t>]", " ", lead)
-    return "\n".join((*lines, indent + mark))
+    end = len(lines)
+    while end and _HALF_MARKER.match(lines[end - 1]):
+        end -= 1
+    return lines[:end]
 
 
 def _without_half_table(lines: list[str]) -> list[str]:

@@ -77,6 +77,8 @@ def _write(text: str, start: int, end: int, marks: Sequence[Mark]) -> str:
         written = _marked(text, mark, inner)
         if written.startswith("`") and pieces and pieces[-1].endswith("`"):
             pieces.append(" ")  # two codes side by side would be one
+        if written.startswith("[") and pieces and pieces[-1].endswith("!"):
+            pieces[-1] = f"{pieces[-1][:-1]}\\!"  # a link, no picture
         pieces.append(written)
         place = mark.end
     pieces.append(text[place:end])

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
 from channels.base import (
     Channel,
     ChannelBusy,
+    ChannelDown,
     ChannelError,
     MessageGone,
     MessageRef,
+    OutboundFile,
     OutboundMessage,
     PayloadRefused,
     TargetGone,
@@ -18,15 +23,20 @@ from channels.base import (
 from gateway.bridge import card, key_in, key_out
 from gateway.deliveries import DeliveryFailed, Posted
 from gateway.log import redact
+from gateway.messages import Json
+from gateway.notices import FILE_NOT_SENT
 from gateway.store.base import Store
 from gateway.store.rows import Delivery
 
 
-class ChannelOutlet:
-    """See gateway.deliveries.Outlet."""
+_log = logging.getLogger(__name__)
 
-    def __init__(self, store: Store, channels: Mapping[str, Channel]) -> None:
-        self._store, self._channels = store, channels
+
+class ChannelOutlet:
+    """See gateway.deliveries.Outlet. `folder`: the data folder; files are sent from below it only."""
+
+    def __init__(self, store: Store, channels: Mapping[str, Channel], folder: Path) -> None:
+        self._store, self._channels, self._folder = store, channels, folder
 
     def serves(self, channel: str) -> bool:
         """Whether this process has that channel."""
@@ -40,6 +50,8 @@ class ChannelOutlet:
                     yield Posted(await self._show(row))
                 case "redraw":
                     await self._redraw(row)
+                case _ if "file" in row.payload:
+                    yield Posted(await self._send_file(row, row.payload["file"]))
                 case _:
                     async for posted in self._send(row):
                         yield posted
@@ -55,6 +67,23 @@ class ChannelOutlet:
             again = replace(part, repeat=row.repeat and index == 0)
             ref = await channel.send(key_out(row.key), again)
             yield Posted(ref, more=index + 1 < len(left))
+
+    async def _send_file(self, row: Delivery, file: Json) -> str:
+        """A file of a tool. One that cannot be sent for good is told in words instead."""
+        channel = self._channels[row.key.channel]
+        name, reason = file["name"] or PurePosixPath(file["path"]).name, "it is not in my folder"
+        path = await asyncio.to_thread(_below, self._folder, file["path"])
+        if path is not None:
+            out = OutboundFile(path=path, name=name, media_type=file["media_type"])
+            (part,) = channel.parts(OutboundMessage(text="", files=(out,), repeat=row.repeat))
+            try:
+                return await channel.send(key_out(row.key), part)
+            except PayloadRefused as refusal:
+                reason = redact(str(refusal))
+        _log.warning("a file was not sent to %s: %s", row.key.channel, reason)
+        words = FILE_NOT_SENT.format(name=name, reason=reason)
+        notice = channel.parts(OutboundMessage(text=words, kind="notice"))[0]
+        return await channel.send(key_out(row.key), notice)
 
     async def _message(self, row: Delivery) -> OutboundMessage:
         if "text" in row.payload:
@@ -94,5 +123,14 @@ def translated(error: ChannelError) -> DeliveryFailed:
             return DeliveryFailed(reason, moved_to=key_in(new))
         case TargetGone() | MessageGone() | PayloadRefused():
             return DeliveryFailed(reason, final=True)
+        case ChannelDown(unsure=unsure):
+            return DeliveryFailed(reason, unsure=unsure)
         case _:
             return DeliveryFailed(reason)
+
+
+def _below(folder: Path, path: str) -> Path | None:
+    """The file that a tool named, links followed; None for one that is not there or lies elsewhere."""
+    root = folder.resolve()
+    found = (root / path).resolve()
+    return found if found.is_relative_to(root) and found.is_file() else None

@@ -244,11 +244,11 @@ def _tool_result(result: ToolResult, load: Load) -> Json:
 def _attachment(part: Image | File, load: Load) -> Json:
     kind = "image" if part.media_type in IMAGE_TYPES else "document"
     readable = kind == "image" or part.media_type == "application/pdf"
-    data = load(part) if readable else None
-    if data is None:
-        return _text(
-            f"[{'picture' if kind == 'image' else 'file'} {part.name or part.path}, {part.media_type}]"
-        )
+    data = load(part)
+    if data is None or not readable:
+        state = ": it could not be read" if data is None else f", saved as {part.path}"
+        name = f"{'picture' if kind == 'image' else 'file'} {part.name or part.path}"
+        return _text(f"[{name}, {part.media_type}{state}]")
     return {"type": kind, "source": {"type": "base64", "media_type": part.media_type, "data": data}}
 
 

@@ -236,8 +236,9 @@ class Store(Protocol):
     async def sent(self, delivery_id: int, ref: str | None, now: float) -> list[Delivery]:
         """The row is done (`ref`: its last message). Returns what follows, claimed."""
 
-    async def retry_later(self, delivery_id: int, at: float, error: str) -> None:
-        """Not sent for certain; try again at `at`. The attempt is not counted as a repeat."""
+    async def retry_later(self, delivery_id: int, at: float, error: str, *, unsure: bool = False) -> None:
+        """Try again at `at`. Not sent for certain: the attempt is not counted as a repeat. `unsure`:
+        it may have arrived, so the next attempt is one."""
 
     async def give_up(self, delivery_id: int, error: str, now: float) -> list[Delivery]:
         """Will never be sent. Returns the thread's next row, claimed."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 from gateway.approvals import ClickOutcome, Pending, PendingState, Resolution, TurnCheckpoint
 from gateway.budget import Spent
@@ -19,8 +20,7 @@ NOTHING_SPENT = Spent()
 FEEDBACK = ":feedback"  # ends the message id of a denial's words, which no platform knows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Incoming:
+class Incoming(msgspec.Struct, frozen=True, kw_only=True):
     """One message of a person, on its way into the inbox. Identity: (key without thread,
     message_id). `agent` and `tenant` hold for a thread that has no session yet; `session_id`
     names a session directly (the HTTP API). `front`: before everything that waits already."""
@@ -36,8 +36,7 @@ class Incoming:
     received_at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
     """The right to write to a session: `epoch` grows with every claim, so a holder that lost the
     lease can never write again, whatever it believes."""
 
@@ -47,8 +46,7 @@ class Lease:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRecord:
+class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the tool journal. `attempt` counts starts."""
 
     call_id: str
@@ -61,8 +59,7 @@ class CallRecord:
     result: ToolResult | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """Work for one session, with the lease that goes with it.
 
     message: a new turn; its user message is stored already as the last entry of the log.
@@ -94,8 +91,7 @@ class Claim:
         return self.lease.epoch if self.kind == "recover" else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """What became of an incoming message. `claim` when the runner may start at once.
     `ahead`: messages that wait before it. `waiting_for`: ids of open pendings of the session."""
 
@@ -106,8 +102,7 @@ class Accepted:
     waiting_for: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
+class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     """One row for the outbox. kinds: `answer` (payload {"seq": n}: the text of that message),
     `notice` (payload {"text": ...}), `card` (draws `pending_id`), `redraw` (brings the card
     message `ref` of `pending_id` up to date; several coalesce)."""
@@ -120,8 +115,7 @@ class Outgoing:
     ref: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the outbox, claimed for sending. `attempts` counts claims, this one included;
     `repeat`: it may have been sent before. `refs`: the parts that are known to be sent."""
 
@@ -138,8 +132,7 @@ class Delivery:
     reply_to: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnEnd:
+class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a turn ended, for its last transaction. `messages` are log entries not yet stored."""
 
     outcome: str
@@ -152,8 +145,7 @@ class TurnEnd:
     usage: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Park:
+class Park(msgspec.Struct, frozen=True, kw_only=True):
     """A durable stop, for its one transaction: the checkpoint, the pendings that are new, the
     deliveries of their cards (claimed by this runner where nothing waits before them)."""
 
@@ -162,8 +154,7 @@ class Park:
     new_pendings: tuple[Pending, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """After a turn's last transaction: whether the session has more to do, and the outbox rows
     that this runner already holds for sending."""
 
@@ -171,8 +162,7 @@ class Ended:
     deliveries: tuple[Delivery, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingRecord:
+class PendingRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One pending with its place and its fate. Times in Unix seconds. `by` is in words, `actor`
     in ids; both empty while open. `votes`: who has agreed so far. `attempt`: of the call."""
 
@@ -198,8 +188,7 @@ class PendingRecord:
         return self.pending.pending_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """A person's (or the clock's) word about one pending, on its way into the store.
 
     stops_batch: a denial that closes the siblings too. consumes: the waiting message (thread and
@@ -217,8 +206,7 @@ class Verdict:
     consumes: tuple[ThreadKey, str] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved:
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     """What the conditional update did. `record` is the row after it. `still_open`: pendings of
     the same step that still wait. `votes_missing`: people who still have to agree to this one.
     `claim`: the session's next work, where it was asked for and nobody else has it."""
@@ -230,8 +218,7 @@ class Resolved:
     claim: Claim | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardCopy:
+class CardCopy(msgspec.Struct, frozen=True, kw_only=True):
     """One posted (or to be posted) copy of a card. `unsure`: it may exist more than once, or its
     reference is not known yet, because a sender died or has not come back."""
 
@@ -240,8 +227,7 @@ class CardCopy:
     unsure: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionView:
+class SessionView(msgspec.Struct, frozen=True, kw_only=True):
     """A session as others see it."""
 
     id: str
@@ -257,8 +243,7 @@ class SessionView:
     open_pendings: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnView:
+class TurnView(msgspec.Struct, frozen=True, kw_only=True):
     """A turn as others see it. `events` are packed lines (see gateway.eventlog)."""
 
     id: str
@@ -278,8 +263,7 @@ class TurnView:
     ended_at: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """Something that the gateway itself said. `after` entries of the log came before it."""
 
     text: str
@@ -287,8 +271,7 @@ class Notice:
     after: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopDone:
+class StopDone(msgspec.Struct, frozen=True, kw_only=True):
     """What /stop or /new found: a turn was running, or about to go on after a decision; these
     pendings were closed; so many messages still wait. `session_id`: the session that was stopped,
     empty when the thread has none."""
@@ -300,19 +283,17 @@ class StopDone:
     new_session_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timer:
+class Timer(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is due at a time. `expiry`: subject is a pending id."""
 
     id: int
     kind: str
     subject: str
     due_at: float
-    body: Json = field(default_factory=dict)
+    body: Json = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Press:
+class Press(msgspec.Struct, frozen=True, kw_only=True):
     """One press, on its way into the inbox; kept until it has been carried out."""
 
     key: ThreadKey
@@ -322,8 +303,7 @@ class Press:
     received_at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartUp:
+class StartUp(msgspec.Struct, frozen=True, kw_only=True):
     """What a process finds when it starts: presses that were only stored, and sessions that have
     work and no runner."""
 
@@ -331,8 +311,7 @@ class StartUp:
     sessions: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TakenPress:
+class TakenPress(msgspec.Struct, frozen=True, kw_only=True):
     """A stored press and the card it belongs to. `fresh`: not known before."""
 
     fresh: bool
@@ -340,8 +319,7 @@ class TakenPress:
     copies: tuple[CardCopy, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditLine:
+class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the record. `hash` covers the line and the hash before it."""
 
     seq: int

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
+
+import msgspec
 
 from gateway.clock import Clock, SystemClock
 from gateway.errors import StoreUnavailable, StoreVersionError
@@ -261,7 +262,7 @@ class SqliteStore:
             if not claim or resolved.record is None:
                 return resolved
             work = turns.claim(db, resolved.record.session_id, self.runner, verdict.at, have)
-            return replace(resolved, claim=work)
+            return msgspec.structs.replace(resolved, claim=work)
 
         return await self._submit(decide)
 
@@ -332,8 +333,8 @@ class SqliteStore:
     async def sent(self, delivery_id: int, ref: str | None, now: float) -> list[Delivery]:
         return await self._submit(lambda db: outbox.sent(db, delivery_id, ref, self.runner, now), hurry=False)
 
-    async def retry_later(self, delivery_id: int, at: float, error: str) -> None:
-        await self._submit(lambda db: outbox.retry_later(db, delivery_id, at, error))
+    async def retry_later(self, delivery_id: int, at: float, error: str, *, unsure: bool = False) -> None:
+        await self._submit(lambda db: outbox.retry_later(db, delivery_id, at, error, unsure))
 
     async def give_up(self, delivery_id: int, error: str, now: float) -> list[Delivery]:
         return await self._submit(lambda db: outbox.give_up(db, delivery_id, error, self.runner, now))

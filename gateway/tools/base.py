@@ -26,7 +26,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
-import docstring_parser
 import jsonschema_rs
 import msgspec
 
@@ -238,7 +237,9 @@ def _make(
     label = name or str(getattr(function, "__name__", ""))
     if not name and not label.isidentifier():
         raise ConfigError(f"tool {label!r}", "the function has no name", "name it: @tool(name=...)")
-    doc = docstring_parser.parse(inspect.getdoc(function) or "")
+    from docstring_parser import parse  # only who defines tools pays for it
+
+    doc = parse(inspect.getdoc(function) or "")
     parameters, context_name = _parameters(label, function)
     schema = _schema(label, parameters, {p.arg_name: p.description or "" for p in doc.params})
     text = description or "\n\n".join(part for part in (doc.short_description, doc.long_description) if part)

@@ -332,6 +332,21 @@ class TurnContract:
         assert last is not None and last.kind == "resume"
         assert {d.state for d in last.decisions} == {"approved"}
 
+    async def test_what_people_were_asked_comes_oldest_first_even_when_the_clock_stands_still(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
+        claim = await begun(store, harness.clock)
+        call = row("a", state="waiting")
+        await replied(store, claim, call)
+        first, second = pending(call, pending_id="p_z"), pending(call, pending_id="p_a")
+        for asked in (first, second):
+            await parked(store, claim, harness.clock, asked)
+            await word(store, asked, harness.clock)
+            taken = await store.claim(claim.lease.session_id, harness.clock.now())
+            assert taken is not None
+            claim = taken
+        assert [d.id for d in claim.decisions] == ["p_z", "p_a"]
+
     async def test_the_claim_brings_the_log_where_it_is_wanted(
         self, harness: StoreHarness, store: Store
     ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from sqlite3 import Connection
 from typing import Literal
 
@@ -143,7 +142,7 @@ def with_log(db: Connection, claim: Claim, have: Have | None) -> Claim:
     if have is None or have(claim.lease.session_id) == length:
         return claim
     rows = db.execute(SQL["log"], (claim.lease.session_id, 0, length))
-    return replace(claim, log=tuple(decode_messages([row[0] for row in rows])))
+    return msgspec.structs.replace(claim, log=tuple(decode_messages([row[0] for row in rows])))
 
 
 def accept_press(db: Connection, press: Press) -> bool:

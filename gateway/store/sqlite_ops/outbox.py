@@ -100,9 +100,9 @@ def sent(db: Connection, delivery_id: int, ref: str | None, runner: str, now: fl
     return following
 
 
-def retry_later(db: Connection, delivery_id: int, at: float, error: str) -> None:
+def retry_later(db: Connection, delivery_id: int, at: float, error: str, unsure: bool) -> None:
     """See Store.retry_later."""
-    db.execute(SQL["delivery_retry"], (at, error, delivery_id))
+    db.execute(SQL["delivery_retry"], (at, error, int(unsure), delivery_id))
 
 
 def give_up(db: Connection, delivery_id: int, error: str, runner: str, now: float) -> list[Delivery]:

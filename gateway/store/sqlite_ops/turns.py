@@ -113,7 +113,9 @@ def open_batch(db: Connection, session_id: str) -> tuple[tuple[CallRecord, ...],
     if message is None or message.role != "assistant" or not message.calls:
         return (), ()
     rows = [db.execute(SQL["open_batch_calls"], (session_id, c.id)).fetchone() for c in message.calls]
-    of_batch = " WHERE p.session_id = ? AND p.current = 1 ORDER BY p.requested_at, p.id"
+    # Oldest first, also where the clock stood still: a turn's id ends with its number.
+    oldest_first = " ORDER BY length(p.turn_id), p.turn_id, p.requested_at, p.id"
+    of_batch = " WHERE p.session_id = ? AND p.current = 1" + oldest_first
     decisions = db.execute(SQL["pending"] + of_batch, (session_id,))
     return (
         tuple(call_record(r) for r in rows if r is not None),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
+
+import msgspec
 
 from gateway.gate import Condition, Rule
 from gateway.messages import Json
@@ -398,4 +399,4 @@ async def test_what_was_edited_binds_the_record_to_what_ran(scene: Scene) -> Non
     assert record is not None
     assert audit["args_hash"] == record.pending.args_hash
     assert "executed_hash" in audit["detail"]
-    assert replace(record, votes=()).decision is not None
+    assert msgspec.structs.replace(record, votes=()).decision is not None

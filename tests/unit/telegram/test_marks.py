@@ -46,6 +46,7 @@ from channels.telegram.marks import Mark, positions, to_markdown
             "[\\[x\\]](<https://x.example/a%20b)>) y",
         ),
         ("a\nb", [Mark("code", 0, 3)], "```\na\nb\n```"),
+        ("hey!you", [Mark("text_link", 4, 7, url="https://x.example")], "hey\\![you](https://x.example)"),
         ("ab", [Mark("code", 0, 1), Mark("code", 1, 2)], "`a` `b`"),
         (" a ", [Mark("code", 0, 3)], "`  a  `"),
         ("x quote y", [Mark("blockquote", 2, 7)], "x \n> quote\n\n y"),

@@ -1,1 +1,2 @@
-UPDATE deliveries SET state = 'queued', runner = '', not_before = ?, error = ? WHERE id = ?
+UPDATE deliveries SET state = 'queued', runner = '', not_before = ?, error = ?, doubtful = max(doubtful, ?)
+ WHERE id = ?
