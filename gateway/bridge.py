@@ -102,7 +102,7 @@ def said(message: InboundMessage) -> Said:
 def card(record: PendingRecord, *, repeat: bool = False) -> Card:
     """The card of one pending as it stands: with controls while it is open, a record afterwards."""
     pending, is_open = record.pending, record.state == "open"
-    shown = masked(pending.args, pending.secret)
+    shown = masked(_args(record), pending.secret)
     question = pending.question
     return Card(
         card_id=pending.pending_id,
@@ -122,6 +122,15 @@ def card(record: PendingRecord, *, repeat: bool = False) -> Card:
         status=fate_text(record) or agreed_text(record),
         repeat=repeat,
     )
+
+
+def _args(record: PendingRecord) -> Json:
+    """What is asked for; after an approval with changes, what was approved."""
+    match record.decision:
+        case Approve(edited_args=edited) if edited is not None and record.state == "approved":
+            return edited
+        case _:
+            return record.pending.args
 
 
 def _state(record: PendingRecord) -> Literal["open", "decided", "expired", "superseded"]:

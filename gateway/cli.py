@@ -1,4 +1,5 @@
-"""The command line: `threadgate demo | run | ask | chat | pending | resolve | sessions | render`.
+"""The command line: `threadgate demo | run | ask | chat | pending | resolve | pair | sessions |
+render`.
 
 Errors are one line that names the key and the mend; a traceback is never shown to a person. Exit
 codes: 0 done, 1 failed or cancelled, 2 usage or configuration, 3 partial, 4 no model reachable,
@@ -154,6 +155,17 @@ def resolve(
 
     resolution = read_decision(decision, values or [], scope, _json_object(args))
     _run(resolve_once(config, pending_id, resolution, as_json=json))
+
+
+@app.command()
+def pair(
+    code: Annotated[str, typer.Argument(help="the code that the person was given")],
+    config: ConfigOption = None,
+) -> None:
+    """Let somebody in who wrote to the bot and was given a code."""
+    from gateway.app.oneshot import pair_once
+
+    _run(pair_once(config, code))
 
 
 def _json_object(text: str) -> dict[str, Any] | None:

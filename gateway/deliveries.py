@@ -140,7 +140,7 @@ class Deliveries:
         except Exception as error:  # one row that cannot be sent must not hold up its thread for ever
             _log.exception("delivery %s to %s failed", row.id, row.key.channel)
             final = row.attempts >= ODD_ATTEMPTS
-            return await self._failed(row, DeliveryFailed(type(error).__name__, final=final))
+            return await self._failed(row, DeliveryFailed(type(error).__name__, final=final, unsure=True))
         stored = _STORING.get(row.kind, "sent")
         faults.reach(f"{stored}.before")
         following = await self._insist(lambda: self._store.sent(row.id, last, self._clock.now()))

@@ -10,7 +10,7 @@ from gateway.approvals import Approve, Deny, Resolution
 from gateway.clock import Clock
 from gateway.commands import Command, help_text
 from gateway.messages import ThreadKey
-from gateway.pairing import Pairing
+from gateway.pairing import LET_IN, Pairing
 from gateway.resolutions import Click, Resolutions
 from gateway.store.base import Store
 from gateway.store.rows import Delivery, Outgoing, PendingRecord, Press
@@ -154,7 +154,7 @@ class Desk:
         admitted = await self._pairing.confirm(command.words[0], press.actor)
         if isinstance(admitted, str):
             return admitted
-        await self.say(admitted.key, "You may talk to me now.")
+        await self.say(admitted.key, LET_IN)
         return f"{admitted.name} may talk to me now."
 
     async def _help(self, command: Command, press: Press) -> str:

@@ -28,6 +28,9 @@ class Admitted:
     key: ThreadKey
 
 
+LET_IN = "You may talk to me now."
+
+
 class Pairing:
     """`is_admin`: who may confirm. `offered`: whether a channel gives codes at all."""
 

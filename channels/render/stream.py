@@ -17,10 +17,10 @@ _HALF_MARKER = re.compile(
 _HALF_LINK = re.compile(
     r"!?\[(?:[^\[\]\n]|\[[^\[\]\n]*\])*(?:\](?:\([^()\s]*(?:\s[^()\n]*)?|\[[^\[\]\n]*)?)?$"
 )
-_HALF_TAIL = re.compile(r"(?:!|<[A-Za-z/][^\s<>]*|&[#\w]{0,10}|\\|\u200d)$")
+_HALF_TAIL = re.compile(r"(?:!|<[A-Za-z][\w+.-]*(?::[^\s<>]*|@[\w.-]*)?|&[#\w]{0,10}|\\|\u200d)$")
 _DELIMITER_ROW = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _STARTS_BLOCK = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]")
-_BLOCK_START = re.compile(r"\n\n+(?=\S)")
+_BLOCK_START = re.compile(r"\n\n+(?=\S)|\n(?=(?:[-*+]|\d{1,9}[.)])[ \t])")
 _MARKS_AT_END = re.compile(r"(?<!\\)(?:\*+|_+|~+|`+)$")
 _MARK = re.compile(r"(?P<code>`+)|(?P<pair>\*\*|~~|__)|(?P<one>[*_])|\\.")
 
@@ -38,8 +38,9 @@ class _Fence(NamedTuple):
 def presentable(partial_markdown: str, last: int | None = None) -> str:
     """The part of an unfinished answer that can be shown now, as complete Markdown; may be empty.
 
-    last: only about so many characters from the end, from the start of a block: what a preview
-    needs that shows the end only, however long the answer has become.
+    last: only the end, about one to two times so many characters, from the start of a block: what a
+    preview needs that shows the end only, however long the answer has become. Where it begins moves
+    on rarely, by `last` at once, so that a preview does not jump with every block.
     """
     text = partial_markdown.replace("\r\n", "\n")
     fences = _fences(text)
@@ -49,7 +50,8 @@ def presentable(partial_markdown: str, last: int | None = None) -> str:
         settled = fences[-1].end if fences else 0
         shown = text[:settled] + _prose(text[settled:])
     shown = shown.rstrip()
-    return shown if last is None or len(shown) <= last else _ending(shown, fences, len(shown) - last)
+    skipped = len(shown) // last - 1 if last else 0
+    return _ending(shown, fences, skipped * last) if last and skipped > 0 else shown
 
 
 def _fences(text: str) -> list[_Fence]:
@@ -70,7 +72,7 @@ def _fences(text: str) -> list[_Fence]:
 
 
 def _with_fence_closed(text: str, fence: _Fence) -> str:
-    if "\n" not in text[fence.start :]:  # the info string may still grow
+    if not text[fence.start :].partition("\n")[2].strip():  # no code yet; the info string may still grow
         return text[: fence.start]
     body, _, line = text.rpartition("\n")
     if line.strip(" \t>").strip(fence.mark[0]):
@@ -80,21 +82,33 @@ def _with_fence_closed(text: str, fence: _Fence) -> str:
 
 
 def _ending(shown: str, fences: list[_Fence], start: int) -> str:
-    """The text from the first block that begins behind `start`; a code block is cut at a line."""
-    inside = next((f for f in fences if f.start < start and (f.end < 0 or f.end > start)), None)
-    if inside is None:
-        block = _BLOCK_START.search(shown, start)
-        if block is None or any(f.start < block.start() and not 0 <= f.end <= block.start() for f in fences):
-            line = shown.find("\n", start) + 1
-            return shown[line:] if 0 < line < len(shown) else shown[start:]
+    """The text from the first block that begins behind `start`, or else from the last one before it.
+
+    A code block is cut at a line and opened again; nothing else is cut.
+    """
+    around = next((fence for fence in fences if fence.start < start < _end(fence, shown)), None)
+    if around is not None:
+        line = shown.find("\n", start) + 1
+        opening = shown[around.start : shown.find("\n", around.start) + 1]
+        return opening + shown[line:] if line else shown[around.start :]
+    following = next((fence.start for fence in fences if fence.start >= start), len(shown))
+    block = _BLOCK_START.search(shown, start, following)
+    if block is not None:
         return shown[block.end() :]
-    line = shown.find("\n", start) + 1
-    opening = shown[inside.start : shown.find("\n", inside.start) + 1]
-    return opening + shown[line:] if line > 0 else shown[start:]
+    if following < len(shown):
+        return shown[following:]
+    before = max((_end(fence, shown) for fence in fences), default=0)
+    return shown[
+        max((found.end() for found in _BLOCK_START.finditer(shown, before, start)), default=before) :
+    ]
+
+
+def _end(fence: _Fence, shown: str) -> int:
+    return len(shown) if fence.end < 0 else fence.end
 
 
 def _prose(text: str) -> str:
-    """What follows the last code block. What an empty line has ended is settled: only the rest can be half."""
+    """What follows the last code block. What an empty line has ended is settled; the rest can be half."""
     start = text.rfind("\n\n") + 2 if "\n\n" in text else 0
     lines = _without_half_markers(_without_half_table(text[start:].split("\n")))
     first = len(lines) - 1
@@ -106,7 +120,7 @@ def _prose(text: str) -> str:
 
 def _without_half_markers(lines: list[str]) -> list[str]:
     end = len(lines)
-    while end and _HALF_MARKER.match(lines[end - 1]):
+    while end and _HALF_MARKER.match(lines[end - 1]) and not lines[end - 1].lstrip(" \t>").startswith("|"):
         end -= 1
     return lines[:end]
 

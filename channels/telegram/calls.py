@@ -240,7 +240,7 @@ class Calls:
 
     async def draft(self, target: ThreadKey, markdown: str) -> None:
         """Show an answer that still grows; of a long one the end."""
-        words = presentable(markdown)
+        words = presentable(markdown, last=2 * LIMITS.text)
         if not words.strip():
             return
         part = render.parts(OutboundMessage(text=words))[-1]

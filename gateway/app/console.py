@@ -25,9 +25,10 @@ from gateway.events import (
 )
 from gateway.messages import Actor, ThreadKey, new_id, user
 from gateway.options import Approver
+from gateway.pairing import LET_IN, Pairing
 from gateway.resolutions import Click, ClickResult, Resolutions
 from gateway.store.base import Store
-from gateway.store.rows import Delivery, Incoming, PendingRecord
+from gateway.store.rows import Delivery, Incoming, Outgoing, PendingRecord
 from gateway.turns import TurnPorts, Turns
 
 ME = Actor("cli", "", "local")
@@ -106,6 +107,19 @@ async def resolve(at: Bench, pending_id: str, resolution: Resolution) -> ClickRe
     if result.record is not None and result.outcome in ("resumed", "recorded"):
         await go_on(at, result.record.session_id)
     return result
+
+
+async def pair(at: Bench, code: str) -> tuple[bool, str]:
+    """Let somebody in as the person at this machine, and leave them word; whether, and how it went."""
+    pairing = Pairing(at.store, at.parts.clock, at.parts.rules.is_admin, lambda channel: False)
+    admitted = await pairing.confirm(code, ME)
+    if isinstance(admitted, str):
+        return False, admitted
+    word = Outgoing(key=admitted.key, kind="notice", payload={"text": LET_IN})
+    now = at.parts.clock.now()
+    for row in await at.store.enqueue([word], now):
+        await at.store.retry_later(row.id, now, "")  # a gateway sends it
+    return True, f"{admitted.name} may talk to me now."
 
 
 async def go_on(at: Bench, session_id: str) -> None:

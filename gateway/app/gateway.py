@@ -17,6 +17,7 @@ from gateway.app.inbound import CardPresses, GatewayInbound
 from gateway.app.metrics import Metrics
 from gateway.app.outlet import ChannelOutlet
 from gateway.app.people import ConfiguredRules
+from gateway.app.places import Places
 from gateway.app.progress import ProgressSigns
 from gateway.app.web import GatewayBackend
 from gateway.clock import Clock, SystemClock
@@ -27,6 +28,7 @@ from gateway.events import Event
 from gateway.intake import Intake
 from gateway.letters import Letters
 from gateway.log import redact
+from gateway.messages import ThreadKey
 from gateway.pairing import Pairing
 from gateway.providers.base import Model
 from gateway.resolutions import Resolutions
@@ -83,7 +85,9 @@ class Gateway:
         self.failed: dict[str, str] = {}
         self._signs = ProgressSigns(self.channels)
         self.turns = self._turns()
-        self.deliveries = Deliveries(self.store, ChannelOutlet(self.store, self.channels), parts.clock)
+        self._places = Places(self.store, parts.clock, lambda rows: self.deliveries.take(rows))
+        outlet = ChannelOutlet(self.store, self.channels, parts.data_dir)
+        self.deliveries = Deliveries(self.store, outlet, parts.clock, self._places.moved)
         self.timers = Timers(self.store, parts.clock, self.turns.wake)
         self.resolutions = Resolutions(
             self.store,
@@ -109,7 +113,15 @@ class Gateway:
         )
         presses = CardPresses(self.store, self.resolutions, self.channels)
         self.intake = Intake(
-            self.store, self.turns, self.resolutions, self.desk, presses, rules, pairing, parts.clock
+            self.store,
+            self.turns,
+            self.resolutions,
+            self.desk,
+            presses,
+            rules,
+            pairing,
+            parts.clock,
+            self._signs.noted,
         )
         self.backend = GatewayBackend(
             self.store,
@@ -139,7 +151,7 @@ class Gateway:
                 on_event=self._on_event,
                 on_commit=self.hub.nudge,
                 on_deliveries=lambda r: self.deliveries.take(r),
-                prepare=Files(self.channels, parts.data_dir).fetch,
+                prepare=Files(self.channels, parts.data_dir, parts.clock, self._say).fetch,
             ),
             environment=parts.environment,
         )
@@ -159,6 +171,10 @@ class Gateway:
         return channel
 
     # ---- wiring
+
+    async def _say(self, key: ThreadKey, text: str) -> None:
+        if self.parts.rules.posts(key):
+            await self.desk.say(key, text)
 
     def _on_event(self, claim: Claim, event: Event) -> None:
         self.hub.event(claim, event)
@@ -188,7 +204,7 @@ class Gateway:
         is reported and left out; the others run. Raises StoreError, and ChannelError when none runs."""
         await self.store.open()
         found = await self.store.start_up(self.parts.clock.now())
-        inbound = GatewayInbound(self.intake)
+        inbound = GatewayInbound(self.intake, self._places)
         for channel in list(self.channels.values()):
             await self._start_channel(channel, inbound)
         self.intake.replay(found.presses)

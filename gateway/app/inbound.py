@@ -6,7 +6,8 @@ import logging
 from collections.abc import Mapping
 
 from channels.base import Actor as ChannelActor
-from channels.base import Channel, ChannelError, InboundMessage, InboundPress, MessageRef
+from channels.base import Channel, ChannelError, InboundChange, InboundMessage, InboundPress, MessageRef
+from gateway.app.places import Places
 from gateway.bridge import Bad, Toggle, actor_in, key_in, key_out, pressed_card, read_press, said
 from gateway.intake import Intake
 from gateway.log import redact
@@ -21,8 +22,8 @@ _log = logging.getLogger(__name__)
 class GatewayInbound:
     """See channels.base.Inbound."""
 
-    def __init__(self, intake: Intake) -> None:
-        self._intake = intake
+    def __init__(self, intake: Intake, places: Places) -> None:
+        self._intake, self._places = intake, places
 
     async def message(self, message: InboundMessage) -> None:
         """Store a message. Raises StoreError."""
@@ -39,6 +40,13 @@ class GatewayInbound:
                 received_at=press.sent_at,
             )
         )
+
+    async def change(self, change: InboundChange) -> None:
+        """Have what we store follow what became of a conversation. Raises StoreError."""
+        if change.kind == "moved" and change.moved_to is not None:
+            await self._places.moved(key_in(change.thread), key_in(change.moved_to))
+        elif change.kind == "back":
+            await self._places.back(key_in(change.thread))
 
 
 def _body(press: InboundPress) -> Json:

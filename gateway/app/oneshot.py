@@ -138,6 +138,14 @@ async def resolve_once(config: Path | None, wanted: str, resolution: Resolution,
     return _ended(watcher.done, as_json) if watcher.done is not None else 0
 
 
+async def pair_once(config: Path | None, code: str) -> int:
+    """`threadgate pair`."""
+    async with console.bench(parts_of(config), lambda event: None) as at:
+        admitted, text = await console.pair(at, code)
+    (sys.stdout if admitted else sys.stderr).write(f"{visible(text)}\n")
+    return 0 if admitted else 1
+
+
 # ---- lists
 
 

@@ -28,7 +28,6 @@ from gateway.notices import FILE_NOT_SENT
 from gateway.store.base import Store
 from gateway.store.rows import Delivery
 
-
 _log = logging.getLogger(__name__)
 
 

@@ -45,9 +45,7 @@ class Places:
             copies = {copy.key for copy in await self._store.card_copies(record.id)}
             wanted = {_as_in(key, new) for key in (*copies, record.key) if _in(key, old) or _in(key, new)}
             rows += [
-                Outgoing(
-                    key=key, kind="card", payload={}, session_id=record.session_id, pending_id=record.id
-                )
+                Outgoing(key=key, kind="card", payload={}, session_id=record.session_id, pending_id=record.id)
                 for key in sorted(wanted - copies)
             ]
         if rows:

@@ -25,7 +25,7 @@ class _Sign:
     """What one thread shows: `state` is next, `task` shows it, `begin` starts the first one."""
 
     state: Progress | None
-    begin: asyncio.TimerHandle
+    begin: asyncio.TimerHandle | None = None
     text: str = ""
     task: asyncio.Task[None] | None = None
 
@@ -36,6 +36,7 @@ class ProgressSigns:
     def __init__(self, channels: Mapping[str, Channel]) -> None:
         self._channels = channels
         self._signs: dict[ThreadKey, _Sign] = {}
+        self._noting: set[asyncio.Task[None]] = set()
         self.dropped = 0
 
     def event(self, claim: Claim, event: Event) -> None:
@@ -57,6 +58,14 @@ class ProgressSigns:
             case _:
                 pass
 
+    def noted(self, key: ThreadKey, message_id: str) -> None:
+        """A message was taken in and has to wait."""
+        if key.channel in self._channels and key.channel != "web":
+            sign = _Sign(state=Progress(kind="noted", text=message_id))
+            task = asyncio.get_running_loop().create_task(self._tell(key, sign))
+            self._noting.add(task)
+            task.add_done_callback(self._noting.discard)
+
     def _begin(self, key: ThreadKey) -> None:
         sign = self._signs.get(key)
         if sign is not None and sign.task is None:
@@ -68,7 +77,8 @@ class ProgressSigns:
             sign.task = asyncio.get_running_loop().create_task(self._tell(key, sign))
 
     def _end(self, key: ThreadKey, sign: _Sign) -> None:
-        sign.begin.cancel()
+        if sign.begin is not None:
+            sign.begin.cancel()
         if sign.task is not None:  # something was shown: take it away
             sign.task = sign.task if not sign.task.done() else None
             sign.state = Progress(kind="idle")

@@ -73,6 +73,18 @@ class OutboxContract:
         assert texts(await all_sent(store, [again], harness.clock)) == ["1", "2"]
         assert await store.next_delivery_at() is None
 
+    async def test_a_row_that_may_have_arrived_all_the_same_comes_back_as_a_repeat(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
+        (row,) = await store.enqueue([notice("1")], harness.clock.now())
+        await store.retry_later(row.id, harness.clock.now(), "no answer", unsure=True)
+        (again,) = await store.due_deliveries(harness.clock.now())
+        assert again.repeat
+        await store.part_sent(again.id, "a", harness.clock.now())
+        await store.retry_later(again.id, harness.clock.now(), "busy")
+        (last,) = await store.due_deliveries(harness.clock.now())
+        assert not last.repeat  # it is known which part is out
+
     async def test_a_row_that_can_never_be_sent_lets_the_next_one_go(
         self, harness: StoreHarness, store: Store
     ) -> None:

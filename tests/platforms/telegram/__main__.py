@@ -41,6 +41,7 @@ VERBS = frozenset(
         "block",
         "unblock",
         "kick",
+        "invite",
         "migrate",
         "messages",
         "from_bot",

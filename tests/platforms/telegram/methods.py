@@ -125,6 +125,12 @@ async def set_webhook(world: World, bot: Bot, params: Params) -> bool:
     if secret is not None and not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", secret):
         raise bad("secret token contains unallowed characters")
     bot.webhook = {"url": url, "secret_token": secret} if url else {}
+    allowed = params.json("allowed_updates")
+    if allowed is not None:
+        bot.allowed = allowed or None
+    if not 1 <= (params.integer("max_connections", 40) or 0) <= 100:
+        raise bad("invalid max_connections specified")
+    bot.connections = params.integer("max_connections", 40) or 40
     if params.flag("drop_pending_updates"):
         bot.updates.clear()
     return True
@@ -325,6 +331,8 @@ async def set_message_reaction(world: World, bot: Bot, params: Params) -> bool:
     chat = world.chat(params.integer("chat_id"))
     if params.integer("message_id") not in chat.messages:
         raise bad("message to react not found")
+    if chat.no_reactions:
+        raise bad("REACTION_INVALID")
     chat.reactions.append(
         {"message_id": params.integer("message_id"), "reaction": params.json("reaction", [])}
     )
@@ -369,6 +377,7 @@ async def send_message_draft(world: World, bot: Bot, params: Params) -> bool:
     text = params.text("text", "") or ""
     checked_words(text, params.json("entities", []), limit=TEXT_LIMIT, too_long="message is too long")
     chat.drafts.append({"draft_id": params.integer("draft_id"), "text": text})
+    chat.draft = text
     world.changed()
     return True
 

@@ -28,6 +28,7 @@ class Bot:
     allowed: list[str] | None = None
     webhook: Json = field(default_factory=dict)
     commands: dict[str, list[Json]] = field(default_factory=dict)
+    connections: int = 40  # by which updates are posted to the webhook
     poll: asyncio.Future[None] | None = None  # the getUpdates that waits now
 
     @property
@@ -54,6 +55,8 @@ class Chat:
     flood_until: float = 0.0
     actions: list[str] = field(default_factory=list)
     drafts: list[Json] = field(default_factory=list)
+    draft: str = ""  # what clients show now; a message of the bot takes it away
+    no_reactions: bool = False
     reactions: list[Json] = field(default_factory=list)
     sent_at: list[float] = field(default_factory=list)
     force_replies: dict[int, Json] = field(default_factory=dict)  # what people's clients obey
@@ -214,6 +217,15 @@ class World:
             more["caption"] = caption
         return self.say(chat, user, "", [], **more)
 
+    def send_photo(self, chat: int, user: int, content: bytes, **more: Any) -> Json:
+        """A person sends a picture; with `media_group_id` it is a piece of an album."""
+        small, large = (self.store_file(part, "photo.jpg") for part in (content[:1], content))
+        sizes = [
+            {"file_id": id, "file_unique_id": f"u{id}", "width": edge, "height": edge, "file_size": size}
+            for id, edge, size in ((small, 90, 1), (large, 800, len(content)))
+        ]
+        return self.say(chat, user, "", [], photo=sizes, **more)
+
     def click(self, message: Json, button: str, user: int) -> Click:
         """A person presses the button with this label or data. AssertionError when there is none."""
         buttons = [b for row in message.get("reply_markup", {}).get("inline_keyboard", []) for b in row]
@@ -274,20 +286,46 @@ class World:
         self.scripts.append(Script(method, Refused(code, description, parameters), times))
 
     def block(self, user: int) -> None:
-        self.chats[user].gone = "Forbidden: bot was blocked by the user"
+        self._bot_is(self.chats[user], "kicked", "member", "Forbidden: bot was blocked by the user")
 
     def unblock(self, user: int) -> None:
-        self.chats[user].gone = ""
+        self._bot_is(self.chats[user], "member", "kicked")
 
     def kick(self, chat: int) -> None:
-        kind = self.chats[chat].type
-        self.chats[chat].gone = f"Forbidden: bot was kicked from the {kind} chat"
+        place = self.chats[chat]
+        self._bot_is(place, "kicked", "member", f"Forbidden: bot was kicked from the {place.type} chat")
 
-    def migrate(self, chat: int, new_id: int) -> Chat:
-        """A group becomes a supergroup with a new id."""
+    def invite(self, chat: int) -> None:
+        """The bots are let into a group again."""
+        self._bot_is(self.chats[chat], "member", "left")
+
+    def _bot_is(self, chat: Chat, now: str, was: str, gone: str = "") -> None:
+        chat.gone = gone
+        who = self.users[min(chat.members)]
+        for bot in self.bots.values():
+            old, new = ({"user": bot.user, "status": status} for status in (was, now))
+            self._push(
+                bot,
+                {
+                    "my_chat_member": {
+                        "chat": chat.public(),
+                        "from": who,
+                        "date": int(time.time()),
+                        "old_chat_member": old,
+                        "new_chat_member": new,
+                    }
+                },
+            )
+
+    def migrate(self, chat: int, new_id: int, *, told: bool = True) -> Chat:
+        """A group becomes a supergroup with a new id. `told`: both chats say so in a service message."""
         old = self.chats[chat]
         new = self.group(new_id, old.title, list(old.members))
         old.moved_to = new_id
+        if told:
+            author = self.users[min(old.members)]
+            self._deliver("message", {**self._message(old, author, None), "migrate_to_chat_id": new_id})
+            self._deliver("message", {**self._message(new, author, None), "migrate_from_chat_id": chat})
         return new
 
     # ---- what can be seen
@@ -374,6 +412,7 @@ class World:
     def post(self, chat: Chat, bot: Bot, topic: int | None, body: Json) -> Json:
         """A message of a bot."""
         message = {**self._message(chat, bot.user, topic), **body}
+        chat.draft = ""
         chat.messages[message["message_id"]] = message
         self.changed()
         return message

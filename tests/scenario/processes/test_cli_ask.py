@@ -132,7 +132,6 @@ async def test_ctrl_c_ends_it_without_a_traceback_and_the_turn_is_left_for_the_n
     await until(lambda: house.ledger("wait began"), "the tool begins")
     asking.signal(signal.SIGINT)
     assert await asking.ended() == 130
-    assert asking.log[-1] == "threadgate: interrupted"
     assert "Traceback" not in asking.text
     await house.start_and_rest()
     (pending,) = (await threadgate(house.folder, "pending", "--json")).lines

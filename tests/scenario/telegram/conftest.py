@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -12,8 +13,9 @@ from channels.telegram.adapter import TelegramChannel
 from tests.contracts.harness import Inbox
 from tests.platforms.telegram import TelegramServer
 from tests.platforms.telegram.driving import TOKEN, Naps, quick
+from tests.scenario.telegram.house import House
 
-ADA, BOB, GROUP, FORUM = 4242, 4343, -100200, -100300
+ADA, BOB, EVE, GROUP, FORUM = 4242, 4343, 4444, -100200, -100300
 BOT = TOKEN.partition(":")[0]
 
 
@@ -47,8 +49,9 @@ async def server() -> AsyncIterator[TelegramServer]:
         server.bot(TOKEN)
         server.user(ADA, "Ada", username="ada")
         server.user(BOB, "Bob")
-        server.group(GROUP, "Shop", [ADA, BOB], admins=[BOB])
-        server.group(FORUM, "Board", [ADA, BOB], forum=True)
+        server.user(EVE, "Eve", username="eve")
+        server.group(GROUP, "Shop", [ADA, BOB, EVE], admins=[BOB])
+        server.group(FORUM, "Board", [ADA, BOB, EVE], forum=True)
         yield server
         server.check()
 
@@ -66,3 +69,8 @@ async def room(server: TelegramServer) -> AsyncIterator[Room]:
     await room.channel.start(room.inbox)
     yield room
     await room.channel.stop()
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)

@@ -42,7 +42,8 @@ async def hooked(server: TelegramServer) -> AsyncIterator[Hooked]:
 async def test_telegram_is_told_where_to_post_and_with_which_secret(hooked: Hooked) -> None:
     assert hooked.server.bots[TOKEN].webhook == {"url": SETTINGS.url, "secret_token": SETTINGS.secret}
     [call] = hooked.server.calls("setWebhook")
-    assert call.values["max_connections"] == "1"
+    assert call.values["max_connections"] == "16"
+    assert "my_chat_member" in call.values["allowed_updates"]
 
 
 async def test_an_update_that_is_posted_comes_in(hooked: Hooked) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from channels.base import ChannelBusy, ChannelDown, MessageGone, PayloadRefused, TargetGone, ThreadKey
-from gateway.deliveries import FIRST_RETRY, LAST_RETRY, ODD_ATTEMPTS
+from gateway.deliveries import FIRST_RETRY, LAST_RETRY, LAST_WHILE_DOWN, ODD_ATTEMPTS
 from gateway.errors import StoreUnavailable
 from gateway.messages import ThreadKey as Key
 from tests.unit.gateway.scene import HERE, House, call, calls, running
@@ -88,7 +88,7 @@ async def test_retries_come_further_and_further_apart(house: House) -> None:
             waits.append(due - house.clock.now())
             house.clock.advance(waits[-1])
             await office.settle()
-        expected = [min(LAST_RETRY, FIRST_RETRY * 2**n) for n in range(12)]
+        expected = [min(LAST_WHILE_DOWN, FIRST_RETRY * 2**n) for n in range(12)]
         assert waits == pytest.approx(expected)
 
 

@@ -160,7 +160,7 @@ def test_every_word_arrives_on_every_platform(source: str) -> None:
         telegram_text(source).text,
         re.sub(r"\(https://[^)]*\)", "", plain_text(source)),
         html_module.unescape(re.sub(r"<[^<>]*>", "", safe_html(source))),
-        re.sub(r"\]\(<[^)]*>\)|```[\w+]*", "", "".join(discord_messages(source))).replace("\u200b", ""),
+        re.sub(r"\]\(<[^)]*>\)|```[\w+]*", "", "\n".join(discord_messages(source))).replace("\u200b", ""),
         html_module.unescape(
             re.sub(r"<https[^|<>]*\||(?<=\w)>", "", "".join(m.text for m in slack_messages(source)))
         ).replace("\u200b", ""),
