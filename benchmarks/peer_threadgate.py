@@ -25,7 +25,6 @@ from channels.base import (
 )
 from gateway.agent import Agent
 from gateway.app.gateway import Gateway, Parts
-from gateway.app.inbound import GatewayInbound
 from gateway.app.people import ConfiguredRules
 from gateway.gate import Gate, Rule
 from gateway.messages import Text, ToolUse
@@ -81,7 +80,7 @@ class KeepingChannel:
         self._ids = itertools.count(1)
 
     async def start(self, inbound):
-        pass
+        self.inbound = inbound
 
     async def stop(self):
         pass
@@ -141,7 +140,7 @@ class Threadgate:
             )
         )
         await self.gateway.start()
-        self.inbound = GatewayInbound(self.gateway.intake)
+        self.inbound = self.channel.inbound
 
     def _expect(self, conversation):
         future = asyncio.get_running_loop().create_future()

@@ -23,9 +23,12 @@ from channels.render.html import safe_html  # noqa: E402
 from channels.render.parse import parse  # noqa: E402
 from channels.render.plain import plain_text  # noqa: E402
 from channels.render.slack import slack_messages  # noqa: E402
+from channels.render.stream import presentable  # noqa: E402
 from channels.render.telegram import telegram_messages  # noqa: E402
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)  # characters
+GROWN = (10_000, 30_000, 100_000)
+STEP = 500  # characters: about two redraws a second of a quick model
 RENDERERS: dict[str, Callable[[str], object]] = {
     "parse only": parse,
     "Telegram": telegram_messages,
@@ -133,13 +136,38 @@ def table(rounds: int) -> str:
     return "\n".join(lines)
 
 
+def growing(text: str, last: int | None, render: Callable[[str], object]) -> float:
+    """CPU seconds of showing an answer each time that STEP more characters have come."""
+    begun = time.process_time()
+    for length in range(STEP, len(text) + 1, STEP):
+        render(presentable(text[:length], last))
+    return time.process_time() - begun
+
+
+def growing_table() -> str:
+    """What a draft costs over a whole answer."""
+    lines = [
+        f"| CPU seconds, every {STEP} characters | {' | '.join(f'{s // 1000} kB' for s in GROWN)} |",
+        "|---|" + "---:|" * len(GROWN),
+    ]
+    kinds: tuple[tuple[str, int | None, Callable[[str], object]], ...] = (
+        ("`presentable` alone", None, len),
+        ("the whole of it for Telegram", None, telegram_messages),
+        ("its last 8,192 characters for Telegram, as drafts are", 8192, telegram_messages),
+    )
+    for name, last, render in kinds:
+        cells = [f"{growing(answer(size), last, render):.2f}" for size in GROWN]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Print the table; with --write, put it into render.md too."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    results = table(options.rounds)
+    results = f"{table(options.rounds)}\n\n{growing_table()}"
     print(results)
     if options.write:
         python = f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}"

@@ -28,6 +28,8 @@ SECTION_LIMIT = 3000
 
 _MARKS = {"bold": "*", "italic": "_", "strike": "~", "code": "`"}
 _ORDER = {"quote": 0, "bold": 1, "italic": 2, "strike": 3, "code": 4, "link": 5, "address": 5}
+_REMEMBERED = 1000  # lines; more than one message has, in most texts
+_MARK_CHARS = frozenset("*_~`")
 _STYLE_NAMES = {"bold": "bold", "italic": "italic", "strike": "strike", "code": "code"}
 _LIVE_MARK = re.compile(r"(?<![^\W_])([*_~`])(?=[^\s*_~`]).*?(?<=\S)\1(?![^\W_])")
 _MAYBE_MARK = re.compile("[*_~`]")
@@ -47,10 +49,11 @@ def slack_messages(markdown: str, limit: int = TEXT_LIMIT) -> list[SlackText]:
     """The text as messages of at most `limit` UTF-16 units after escaping, whose sections hold
     1 to 3,000; blank gives []."""
     rich = compose(markdown, _DRESS).restyled(_restyled)
-    section = _Mrkdwn(min(limit, SECTION_LIMIT))
+    lines = _Lines()
+    section = _Mrkdwn(min(limit, SECTION_LIMIT), lines)
     return [
         SlackText(drawn.text, tuple(_block(part) for _, _, part in cuts(rich, section, start, end)))
-        for start, end, drawn in cuts(rich, _Mrkdwn(limit))
+        for start, end, drawn in cuts(rich, _Mrkdwn(limit, lines))
     ]
 
 
@@ -80,12 +83,14 @@ class _Drawn(NamedTuple):
 class _Mrkdwn:
     most_styles = 1_000_000
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, lines: _Lines) -> None:
         self.limit = limit
+        self._lines = lines
 
     def text_cost(self, text: str, styles: Styles) -> int:
         again = 4 * len(styles) + 2  # every line opens its styles anew
-        return utf16_len(escape_mrkdwn(text)) + again * text.count("\n") + 2 * text.count("```")
+        escapes = 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
+        return utf16_len(text) + escapes + again * text.count("\n") + 2 * text.count("```")
 
     def style_cost(self, style: Style) -> int:
         match style.kind:
@@ -101,29 +106,39 @@ class _Mrkdwn:
 
     def render(self, pieces: Iterator[Piece]) -> _Drawn:
         lines = lines_of(pieces)
-        return _Drawn(_mrkdwn(lines), lines)
+        return _Drawn("\n".join(map(self._lines.mrkdwn, lines)), lines)
 
     def size(self, rendered: _Drawn) -> int:
         return utf16_len(rendered.text)
 
 
-def _mrkdwn(lines: Iterable[Line | Fence]) -> str:
-    out: list[str] = []
-    for line in lines:
+class _Lines:
+    """Lines in mrkdwn. Each is asked for twice, for its message and for its section, and written once."""
+
+    def __init__(self) -> None:
+        self._written: dict[Line, str] = {}
+
+    def mrkdwn(self, line: Line | Fence) -> str:
+        """One line, or one code block, as Slack takes it."""
         if isinstance(line, Fence):
             code = escape_mrkdwn(line.text).replace("```", _ZERO_WIDTH_SPACE.join("```"))
-            out.append(f"```\n{code}\n```")
-        else:
+            return f"```\n{code}\n```"
+        written = self._written.get(line)
+        if written is None:
+            if len(self._written) >= _REMEMBERED:
+                self._written.clear()
             prefix = "> " if line.quoted and line.pieces else ">" if line.quoted else ""
             pieces = [_prepared(piece) for piece in line.pieces]
-            out.append(prefix + marked_up(pieces, _escaped, _markers, _glue))
-    return "\n".join(out)
+            written = self._written[line] = prefix + marked_up(pieces, _escaped, _markers, _glue)
+        return written
 
 
 def _prepared(piece: Piece) -> Piece:
     """An address that is its own label is written as such; code with backticks is no code here."""
     text, styles = piece
-    if styles and styles[-1].kind == "address" and escape_mrkdwn(text) == _address(styles[-1]):
+    if not styles:
+        return piece
+    if styles[-1].kind == "address" and escape_mrkdwn(text) == _address(styles[-1]):
         return Piece(f"<{_address(styles[-1])}>", (*styles[:-1], Style("raw")))
     if has(styles, "code") and "`" in text:
         return Piece(text, tuple(style for style in styles if style.kind != "code"))
@@ -144,12 +159,13 @@ def _markers(style: Style) -> tuple[str, str]:
 
 def _glue(before: str, after: str) -> str:
     """A mark counts only at a word's edge: an unseen space makes one."""
-    marks = "*_~`"
-    beside = {after} if before in marks else set()
-    beside |= {before} if after in marks else set()
-    if any(char.isalnum() or not char.isascii() or char in marks for char in beside):
+    if (before in _MARK_CHARS and _joins(after)) or (after in _MARK_CHARS and _joins(before)):
         return _ZERO_WIDTH_SPACE
     return ""
+
+
+def _joins(char: str) -> bool:
+    return char.isalnum() or not char.isascii() or char in _MARK_CHARS
 
 
 @lru_cache(maxsize=1024)

@@ -88,9 +88,11 @@ def _ending(shown: str, fences: list[_Fence], start: int) -> str:
     """
     around = next((fence for fence in fences if fence.start < start < _end(fence, shown)), None)
     if around is not None:
-        line = shown.find("\n", start) + 1
+        line, end = shown.find("\n", start) + 1, _end(around, shown)
         opening = shown[around.start : shown.find("\n", around.start) + 1]
-        return opening + shown[line:] if line else shown[around.start :]
+        if line and shown[line:end].strip(" \t>\n" + around.mark[0]):
+            return opening + shown[line:]
+        return shown[end:].lstrip("\n") or shown[around.start :]  # nothing of the code is left
     following = next((fence.start for fence in fences if fence.start >= start), len(shown))
     block = _BLOCK_START.search(shown, start, following)
     if block is not None:

@@ -90,6 +90,7 @@ class WebhookListener:
         self._taken: deque[int] = deque(maxlen=_KEPT)
         self._closing: set[asyncio.Task[None]] = set()
         self._newest: int | None = None  # the highest number that has come
+        self._waiting: list[int] = []
         self._came = asyncio.Condition()
         self._server: _Server | None = None
         self._task: asyncio.Task[None] | None = None
@@ -149,12 +150,22 @@ class WebhookListener:
 
     async def _in_order(self, number: int) -> None:
         """Let what was sent before this one come first; it may travel by another connection."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GAP_SECONDS), self._came:
-                await self._came.wait_for(lambda: self._newest is None or number <= self._newest + 1)
+        self._waiting.append(number)
+        try:
+            async with self._came:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(GAP_SECONDS):
+                        await self._came.wait_for(lambda: self._follows(number))
+                await self._came.wait_for(lambda: self._follows(number) or number == min(self._waiting))
+        finally:
+            self._waiting.remove(number)
         self._newest = max(number, self._newest or 0)
         async with self._came:
             self._came.notify_all()
+
+    def _follows(self, number: int) -> bool:
+        """Whether nothing can be missing before this one. Of the very first nobody knows."""
+        return self._newest is not None and number <= self._newest + 1
 
     async def _take(self, update: dict[str, Any]) -> int:
         """Hand over, a piece of an album with its siblings; the status to answer with."""

@@ -18,7 +18,7 @@ from gateway.app.metrics import Metrics
 from gateway.app.outlet import ChannelOutlet
 from gateway.app.people import ConfiguredRules
 from gateway.app.places import Places
-from gateway.app.progress import ProgressSigns
+from gateway.app.progress import SHOWN, ProgressSigns
 from gateway.app.web import GatewayBackend
 from gateway.clock import Clock, SystemClock
 from gateway.deliveries import Deliveries
@@ -178,7 +178,8 @@ class Gateway:
 
     def _on_event(self, claim: Claim, event: Event) -> None:
         self.hub.event(claim, event)
-        self._signs.event(claim, event)
+        if isinstance(event, SHOWN):
+            self._signs.event(claim, event)
         if self.parts.metrics is not None:
             self.parts.metrics.event(event)
 

@@ -132,7 +132,8 @@ class Hub:
         run = self._runs.get(session_id)
         if run is None or not run.runs(claim):
             return
-        live = [listener for listener in self._listeners.get(session_id, ()) if listener.live]
+        listeners = self._listeners.get(session_id)
+        live = [listener for listener in listeners if listener.live] if listeners else ()
         if isinstance(event, AssistantDelta):
             run.grown += event.text
             for listener in live:

@@ -17,6 +17,7 @@ from gateway.messages import ThreadKey
 from gateway.store.rows import Claim
 
 QUIET = 0.15  # seconds
+SHOWN = (AssistantDelta, AssistantText, SessionStarted, ToolStarted, TurnDone)  # the others say nothing here
 _log = logging.getLogger(__name__)
 
 

@@ -57,6 +57,17 @@ class OutboxContract:
         (again,) = await store.due_deliveries(harness.clock.now())
         assert (again.reply_to, again.payload, again.attempts) == ("m9", {"seq": 4}, 2)
 
+    async def test_a_row_that_may_have_arrived_is_a_repeat_from_then_on(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
+        now = harness.clock.now()
+        (first,) = await store.enqueue([notice("1")], now)
+        await store.retry_later(first.id, now, "the answer was lost", unsure=True)
+        (again,) = await store.due_deliveries(now)
+        await store.retry_later(again.id, now, "busy")
+        (third,) = await store.due_deliveries(now)
+        assert [row.repeat for row in (first, again, third)] == [False, True, True]
+
     async def test_a_row_that_must_wait_holds_up_its_thread_and_no_other(
         self, harness: StoreHarness, store: Store
     ) -> None:

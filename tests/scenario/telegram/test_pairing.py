@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from gateway.pairing import CODE_SECONDS
 from tests.clock import FakeClock
@@ -63,7 +64,7 @@ async def test_a_code_is_confirmed_in_another_chat_and_the_person_may_talk(
 
 
 async def test_a_code_and_an_admission_survive_restarts(house: House, server: TelegramServer) -> None:
-    options = {"pairing": True, "approvers": [f"telegram:{ADA}"]}
+    options: dict[str, Any] = {"pairing": True, "approvers": [f"telegram:{ADA}"]}
     async with running(house, server, **options) as scene:
         scene.say("hello", EVE)
         code = await code_of(scene)

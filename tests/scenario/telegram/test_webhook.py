@@ -14,6 +14,7 @@ from channels.telegram.webhook import HEADER, LARGEST, WebhookSettings
 from tests.contracts.harness import Inbox
 from tests.platforms.telegram import TelegramServer
 from tests.platforms.telegram.driving import TOKEN, quick
+from tests.platforms.telegram.pushing import pushed
 from tests.scenario.telegram.conftest import ADA
 
 SETTINGS = WebhookSettings(url="https://bot.example:8443/hooks/telegram", secret="s3cret_-", port=0)
@@ -106,3 +107,65 @@ def test_an_address_that_telegram_would_refuse_is_refused_at_once(url: str) -> N
 def test_a_secret_that_telegram_would_refuse_is_refused_at_once(secret: str) -> None:
     with pytest.raises(ValueError, match="secret"):
         WebhookSettings(url="https://bot.example/x", secret=secret)
+
+
+def photo(number: int, album: str = "g1") -> dict[str, object]:
+    size = {"file_id": f"P{number}", "file_unique_id": "u", "width": 1, "height": 1, "file_size": 5}
+    return {"photo": [size], "media_group_id": album}
+
+
+async def test_an_album_that_is_posted_by_several_connections_is_one_message(hooked: Hooked) -> None:
+    for number in (1, 2, 3):
+        hooked.server.say(ADA, ADA, "", [], **photo(number))
+    hooked.server.say(ADA, ADA, "and now?")
+    async with pushed(hooked.server, hooked.address) as pusher:
+        album, after = await hooked.inbox.wait_for(
+            lambda: hooked.inbox.messages if len(hooked.inbox.messages) == 2 else []
+        )
+        await hooked.server.wait_for(lambda: not hooked.server.bots[TOKEN].updates)
+    assert [a.file_id for a in album.attachments] == ["P1", "P2", "P3"]
+    assert after.text == "and now?"
+    assert pusher.statuses == [200] * 4
+
+
+async def test_an_album_that_was_not_stored_comes_again_as_a_whole(hooked: Hooked) -> None:
+    hooked.inbox.refuse(1)
+    for number in (1, 2, 3):
+        hooked.server.say(ADA, ADA, "", [], **photo(number))
+    async with pushed(hooked.server, hooked.address) as pusher:
+        [album] = await hooked.inbox.wait_for(lambda: hooked.inbox.messages)
+        await hooked.server.wait_for(lambda: not hooked.server.bots[TOKEN].updates)
+    assert len(album.attachments) == 3
+    assert sorted(pusher.statuses) == [200] * 3 + [503] * 3
+
+
+async def test_a_piece_that_is_posted_again_after_its_album_was_taken_is_acknowledged_only(
+    hooked: Hooked,
+) -> None:
+    update = hooked.server.say(ADA, ADA, "", [], **photo(1))
+    hooked.server.say(ADA, ADA, "", [], **photo(2))
+    async with pushed(hooked.server, hooked.address) as pusher:
+        await hooked.inbox.wait_for(lambda: hooked.inbox.messages)
+        hooked.server.send_again(dict(update))
+        await hooked.server.wait_for(lambda: not hooked.server.bots[TOKEN].updates)
+    assert pusher.statuses == [200] * 3
+    assert len(hooked.inbox.messages) == 1
+
+
+async def test_updates_that_arrive_out_of_order_are_handed_over_in_order(hooked: Hooked) -> None:
+    for number in range(6):
+        hooked.server.say(ADA, ADA, f"number {number}")
+    hooked.server.bots[TOKEN].updates.reverse()
+    async with pushed(hooked.server, hooked.address):
+        await hooked.inbox.wait_for(lambda: len(hooked.inbox.messages) == 6)
+    assert [m.text for m in hooked.inbox.messages] == [f"number {n}" for n in range(6)]
+
+
+async def test_an_update_is_not_held_up_by_one_that_never_comes(hooked: Hooked) -> None:
+    hooked.server.say(ADA, ADA, "one")
+    assert await hooked.server.post_updates(hooked.address) == [200]
+    hooked.server.say(ADA, ADA, "two")
+    hooked.server.say(ADA, ADA, "three")
+    del hooked.server.bots[TOKEN].updates[0]
+    assert await hooked.server.post_updates(hooked.address) == [200]
+    assert [m.text for m in hooked.inbox.messages] == ["one", "three"]

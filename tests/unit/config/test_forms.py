@@ -175,3 +175,51 @@ def test_the_web_channel_needs_a_token_off_loopback(load: Any, problems: Any, ho
     else:
         assert load(text).channels.web.host == host
     assert load(text + "token = 'env:TOKEN'\n").channels.web.token == {"default": "a-telegram-token"}
+
+
+# Telegram's webhook and files
+
+
+HOOK = TELEGRAM + "[channels.telegram.webhook]\nurl = 'https://bot.example/hook'\n"
+
+
+def test_a_webhook_has_an_address_a_secret_and_a_place_to_listen(load: Any) -> None:
+    webhook = load(HOOK + "secret = 'env:PAGER'\n").channels.telegram.webhook
+    assert (webhook.url, webhook.secret) == ("https://bot.example/hook", "pager-secret")
+    assert webhook.listen == ("127.0.0.1", 8081)
+    elsewhere = load(HOOK + "secret = 'x'\nlisten = '[::1]:80'\n").channels.telegram.webhook
+    assert elsewhere.listen == ("::1", 80)
+
+
+@pytest.mark.parametrize("secret", ["two words", "s" * 257, "schlüssel"])
+def test_a_webhook_secret_that_telegram_would_refuse_is_named_and_not_shown(
+    problems: Any, secret: str
+) -> None:
+    problem = problems(HOOK + "secret = 'env:HOOK'\n", {"TOKEN": "t", "HOOK": secret})
+    found = problem["channels.telegram.webhook.secret"]
+    assert secret not in str(found)
+    assert "openssl rand" in found.mend
+
+
+@pytest.mark.parametrize("url", ["http://bot.example/hook", "https://bot.example:9000/hook"])
+def test_a_webhook_address_that_telegram_would_refuse_is_refused(problems: Any, url: str) -> None:
+    text = HOOK.replace("https://bot.example/hook", url) + "secret = 'x'\n"
+    assert list(problems(text)) == ["channels.telegram.webhook.url"]
+
+
+@pytest.mark.parametrize(
+    "listen", ["8081", "127.0.0.1", "host:port", "http://a:1", "a:1/x", "u@a:1", "a:70000"]
+)
+def test_a_place_to_listen_is_a_host_and_a_port(problems: Any, listen: str) -> None:
+    text = HOOK + f"secret = 'x'\nlisten = '{listen}'\n"
+    assert list(problems(text)) == ["channels.telegram.webhook.listen"]
+
+
+@pytest.mark.parametrize(("written", "size"), [("'20MB'", 20_000_000), ("'5kB'", 5_000), ("700", 700)])
+def test_a_size_is_read(load: Any, written: str, size: int) -> None:
+    assert load(TELEGRAM + f"file_limit = {written}\n").channels.telegram.file_limit == size
+
+
+@pytest.mark.parametrize("written", ["'20'", "'0MB'", "0", "-1", "true", "'1GB'", "'20 MB'", "1.5"])
+def test_what_is_no_size_is_refused(problems: Any, written: str) -> None:
+    assert list(problems(TELEGRAM + f"file_limit = {written}\n")) == ["channels.telegram.file_limit"]

@@ -107,7 +107,7 @@ def words_of(markdown: str) -> str:
 def test_at_every_moment_the_reader_sees_the_beginning_of_the_final_text(
     blocks: list[str], share: float
 ) -> None:
-    answer = "\n\n".join(blocks)
+    answer = "\n\n".join(("Well.", *blocks))  # a text of mere markup would be shown as written
     shown = presentable(answer[: int(share * len(answer))])
     assert words_of(answer).startswith(words_of(shown))  # no raw mark, no half link, nothing taken back
     for content in discord_messages(shown, 400):
@@ -119,7 +119,7 @@ def test_at_every_moment_the_reader_sees_the_beginning_of_the_final_text(
 def test_what_an_empty_line_has_ended_stays_on_the_screen(
     blocks: list[str], growing: str, share: float
 ) -> None:
-    done = "\n\n".join(blocks) + "\n\n"
+    done = "\n\n".join(("Well.", *blocks)) + "\n\n"
     shown = presentable(done + growing[: int(share * len(growing))])
     assert words_of(shown).startswith(words_of(done))
 

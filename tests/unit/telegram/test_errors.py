@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+import httpx
 import pytest
 from telegram import error as library
 
@@ -49,3 +50,27 @@ def test_what_the_caller_needs_is_carried_along() -> None:
     down = channel_error(library.NetworkError("httpx.ConnectError: All connection attempts failed"))
     assert isinstance(down, ChannelDown)
     assert "All connection attempts failed" in str(down)
+
+
+@pytest.mark.parametrize(
+    ("cause", "unsure"),
+    [
+        (httpx.ConnectError("no route"), False),
+        (httpx.ConnectTimeout("no route"), False),
+        (httpx.PoolTimeout("busy"), False),
+        (httpx.ReadTimeout("silence"), True),
+        (httpx.ReadError("cut"), True),
+        (httpx.RemoteProtocolError("cut"), True),
+        (httpx.WriteError("cut"), True),
+        (None, False),
+    ],
+)
+def test_a_request_may_have_arrived_when_the_connection_broke_after_it_stood(
+    cause: Exception | None, unsure: bool
+) -> None:
+    for kind in (library.TimedOut, library.NetworkError):
+        error = kind("broken")
+        error.__cause__ = cause
+        down = channel_error(error)
+        assert isinstance(down, ChannelDown)
+        assert down.unsure is unsure

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from telegram.error import RetryAfter
+
+from channels.telegram.errors import seconds_of
 from channels.telegram.pacing import Pacing, Window
 from tests.platforms.telegram.driving import Naps
 
@@ -72,3 +76,37 @@ async def test_a_window_without_a_rush_never_waits() -> None:
         await window.turn()
         naps.now += 6
     assert naps.taken == []
+
+
+async def test_after_a_flood_nothing_more_goes_to_that_chat_until_its_time_is_up() -> None:
+    pacing, naps = paced()
+    asked: list[str] = []
+
+    async def flooded(*args: Any, **kwargs: Any) -> bool:
+        asked.append("flooded")
+        raise RetryAfter(30)
+
+    with pytest.raises(RetryAfter):
+        await pacing.process_request(flooded, (), {}, "sendMessage", {"chat_id": ADA}, None)
+    for endpoint in ("sendMessage", "editMessageText", "sendChatAction"):
+        with pytest.raises(RetryAfter) as caught:
+            await pacing.process_request(flooded, (), {}, endpoint, {"chat_id": ADA}, None)
+        assert seconds_of(caught.value) == 30.0
+    assert asked == ["flooded"]
+    assert await speak(pacing, naps, "sendMessage", GROUP, 1) == [0.0]
+    assert await speak(pacing, naps, "getMe", None, 1) == [0.0]
+    naps.now += 30
+    assert len(await speak(pacing, naps, "sendMessage", ADA, 1)) == 1
+
+
+async def test_a_flood_of_a_method_without_a_chat_holds_up_that_method_only() -> None:
+    pacing, naps = paced()
+
+    async def flooded(*args: Any, **kwargs: Any) -> bool:
+        raise RetryAfter(5)
+
+    with pytest.raises(RetryAfter):
+        await pacing.process_request(flooded, (), {}, "answerCallbackQuery", {}, None)
+    with pytest.raises(RetryAfter):
+        await speak(pacing, naps, "answerCallbackQuery", None, 1)
+    assert await speak(pacing, naps, "sendMessage", ADA, 1) == [0.0]

@@ -83,6 +83,17 @@ def test_every_question_is_one_that_telegram_takes(choices: list[Choice]) -> Non
         assert drawn.rows[-1][-1].label == "Confirm"
 
 
+def test_c054_options_that_begin_alike_are_all_read_in_full_and_numbered_buttons_choose() -> None:
+    labels = [f"{'The same beginning of every label, '.ljust(80, '-')}then {n:9}" for n in range(1, 27)]
+    choices = tuple(Choice(label=label, data=f"v1:q:{n}") for n, label in enumerate(labels, 1))
+    drawn = render.card(Card(card_id="q", kind="question", state="open", title="Which?", choices=choices))
+    checked(drawn)
+    assert [f"{n}. {label}\n" in f"{drawn.text}\n" for n, label in enumerate(labels, 1)] == [True] * 26
+    keys = [key for row in drawn.rows for key in row]
+    assert [key.data for key in keys] == [choice.data for choice in choices]
+    assert [key.label.partition(".")[0] for key in keys] == [str(n) for n in range(1, 27)]
+
+
 KINDS: list[Literal["answer", "notice", "error"]] = ["answer", "notice", "error"]
 
 

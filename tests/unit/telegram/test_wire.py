@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from channels.base import Actor, InboundMessage, InboundPress, ThreadKey
+from channels.base import Actor, InboundChange, InboundMessage, InboundPress, ThreadKey
 from channels.telegram import forms, wire
 
 ME = wire.Me(id=777, username="Gate_Bot")
@@ -233,3 +235,101 @@ def test_a_reference_reads_back() -> None:
     assert wire.unpack_ref(wire.pack_ref(-100200, 5)) == (-100200, 5)
     with pytest.raises(ValueError):
         wire.unpack_ref("nonsense")  # type: ignore[arg-type]
+
+
+# ---- conversations that change
+
+
+MOVED = ThreadKey("telegram", "777", "-100", "")
+NEW_CHAT = {"id": -200, "type": "supergroup", "title": "Shop"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"message": {**message("", GROUP), "migrate_to_chat_id": -200}},
+        {"message": {**message("", NEW_CHAT), "migrate_from_chat_id": -100}},
+        {"message": {"message_id": 1, "chat": GROUP, "date": 1, "migrate_to_chat_id": -200}},
+    ],
+    ids=["in the old chat", "in the new one", "without an author"],
+)
+def test_a_group_that_moved_is_a_change(body: dict[str, Any]) -> None:
+    new = MOVED._replace(conversation="-200")
+    assert parsed(body) == InboundChange(thread=MOVED, kind="moved", moved_to=new)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "back"),
+    [("kicked", "member", True), ("left", "administrator", True), ("member", "kicked", False)],
+)
+def test_being_let_in_again_is_a_change_and_being_thrown_out_is_none(was: str, now: str, back: bool) -> None:
+    member = {"chat": GROUP, "old_chat_member": {"status": was}, "new_chat_member": {"status": now}}
+    result = parsed({"my_chat_member": member})
+    assert (result == InboundChange(thread=MOVED, kind="back")) is back
+    assert isinstance(result, wire.Ignored) is not back
+
+
+# ---- albums
+
+
+def piece(number: int, album: str = "a", chat: dict[str, Any] = PRIVATE) -> dict[str, Any]:
+    return {"update_id": number, "message": message("", chat, message_id=number, media_group_id=album)}
+
+
+def plain(number: int) -> dict[str, Any]:
+    return {"update_id": number, "message": message("x", message_id=number)}
+
+
+def shape(updates: list[dict[str, Any]]) -> list[tuple[int, list[int]]]:
+    """(up to where it confirms, the messages in it) of each."""
+    return [
+        (u["update_id"], [m["message_id"] for m in (u["message"], *u["message"].get("album", ()))])
+        for u in wire.albums(updates)
+    ]
+
+
+def test_an_album_with_other_messages_in_between_is_one_and_nothing_is_confirmed_too_early() -> None:
+    assert shape([plain(1), piece(2), plain(3), piece(4), plain(5)]) == [
+        (1, [1]),
+        (1, [3]),
+        (4, [2, 4]),
+        (5, [5]),
+    ]
+
+
+def test_albums_that_overlap_confirm_what_lies_before_both() -> None:
+    updates = [piece(1), piece(2, "b", GROUP), piece(3), piece(4, "b", GROUP)]
+    assert shape(updates) == [(1, [1, 3]), (4, [2, 4])]
+
+
+def test_the_same_album_name_in_two_chats_is_two_albums() -> None:
+    assert shape([piece(1), piece(2, "a", GROUP)]) == [(1, [1]), (2, [2])]
+
+
+@given(st.lists(st.sampled_from(["a", "b", ""]), max_size=12))
+def test_no_message_of_a_batch_is_lost_doubled_or_confirmed_before_it_is_handed_over(
+    kinds: list[str],
+) -> None:
+    updates = [piece(n, kind) if kind else plain(n) for n, kind in enumerate(kinds, 1)]
+    handed: list[int] = []
+    confirmed = 0
+    for confirms, numbers in shape(updates):
+        handed += numbers
+        confirmed = max(confirmed, confirms)
+        assert set(range(1, confirmed + 1)) <= set(handed)
+    assert sorted(handed) == list(range(1, len(kinds) + 1))
+    assert confirmed == len(kinds)
+
+
+@pytest.mark.parametrize(
+    ("update", "chat"),
+    [
+        (plain(1), "42"),
+        ({"update_id": 1, "callback_query": {"id": "5", "message": message("x", GROUP)}}, "-100"),
+        ({"update_id": 1, "callback_query": {"id": "5"}}, ""),
+        ({"update_id": 1, "message": {"chat": 5}}, ""),
+        ({"update_id": 1}, ""),
+    ],
+)
+def test_the_chat_of_an_update_is_found_whatever_shape_it_has(update: dict[str, Any], chat: str) -> None:
+    assert wire.chat_of(update) == chat
