@@ -206,8 +206,10 @@ class Gateway:
         await self.store.open()
         found = await self.store.start_up(self.parts.clock.now())
         inbound = GatewayInbound(self.intake, self._places)
-        for channel in list(self.channels.values()):
-            await self._start_channel(channel, inbound)
+        await asyncio.gather(*(self._start_channel(c, inbound) for c in list(self.channels.values())))
+        if self.failed and not self.channels:
+            await self.store.close()
+            raise ChannelError("; ".join(self.failed.values()))
         self.intake.replay(found.presses)
         for session_id in found.sessions:
             self.turns.wake(session_id)
@@ -225,9 +227,6 @@ class Gateway:
             self.failed[channel.name] = redact(str(error))
             del self.channels[channel.name]
             _log.error("channel %s does not run: %s", channel.name, self.failed[channel.name])
-            if not self.channels:
-                await self.store.close()
-                raise
 
     async def stop(self) -> None:
         """Start nothing new, let what runs end within the drain time, give the rest back. What

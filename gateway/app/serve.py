@@ -101,7 +101,8 @@ async def _until_told(
     try:
         await gateway.start()
     except ChannelError as error:
-        raise ConfigError("channels", str(error)) from error
+        key, mend = ("--port", "threadgate demo --port 8123") if greeting else ("channels", "")
+        raise ConfigError(key, str(error), mend) from error
     if greeting and gateway.web is not None:
         _greet(gateway.web.url, open_browser)
     elif gateway.web is not None and "web" in gateway.channels:

@@ -72,9 +72,9 @@ class SqliteStore:
             self._writing = await connect(str(self._path), look_first=refuse_foreign)
             await self._writing.run(lambda db: migrate(db, self._clock.now()))
             self._presence.announce(self.runner)
-        except StoreVersionError:
+        except StoreVersionError as error:
             await self.close()
-            raise
+            raise StoreVersionError(f"{self._path.name}: {error}") from error
         except sqlite3.DatabaseError as error:
             await self.close()
             if isinstance(error, sqlite3.OperationalError):

@@ -4,7 +4,7 @@ The model does what it is told:
 
 pay X N         a call of `pay`, which asks; `pay both`, `pay raw TEXT` likewise
 pick, ask, open a question with several answers, with one, with free text only; `ask fixed`: no free text
-make NAME...    a call of `make`, which gives back files; `make then pay`: a file, then a request
+make NAME...    a call of `make`, which gives back files; `make then pay`, `make then work`: a file first
 work            a call that runs until the test lets it go
 slow WORDS      the first half of the answer, then a wait for the test, then the rest
 long N          an answer of N sections, too long for one message
@@ -125,6 +125,8 @@ class HouseModel:
         results = [r for m in request.messages[start + 1 :] for r in m.results]
         if text == "make then pay" and len(results) == 1:
             return Reply(text="", calls=(Call(tool="pay", args={"order": "A-1", "amount": 5}),))
+        if text == "make then work" and len(results) == 1:
+            return Reply(text="", calls=(Call(tool="work"),))
         if results:
             return Reply(text="Result: " + "; ".join(r.content for r in results))
         calls = _calls(text)

@@ -211,3 +211,18 @@ async def test_a_file_that_telegram_refuses_is_told_and_the_rest_follows(
     _, refusal, file = server.from_bot(ADA)
     assert refusal["text"] == "I could not send the file big.txt: the file is too large for Telegram."
     assert file["document"]["file_name"] == "small.txt"
+
+
+async def test_a_file_of_a_turn_that_was_taken_over_is_sent_once(
+    house: House, server: TelegramServer
+) -> None:
+    async with running(house, server) as scene:
+        scene.say("make then work")
+        await house.at_work.wait()
+    assert [m for m in server.from_bot(ADA) if "document" in m] == []
+    async with running(house, server) as scene:
+        question = await scene.card("treat as done")
+        await scene.press(question, "treat as done")
+        await scene.sees("Result: made; ")
+        await scene.rest()
+    assert len([m for m in server.from_bot(ADA) if "document" in m]) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import httpx
 import pytest
@@ -109,7 +110,7 @@ def test_a_secret_that_telegram_would_refuse_is_refused_at_once(secret: str) -> 
         WebhookSettings(url="https://bot.example/x", secret=secret)
 
 
-def photo(number: int, album: str = "g1") -> dict[str, object]:
+def photo(number: int, album: str = "g1") -> dict[str, Any]:
     size = {"file_id": f"P{number}", "file_unique_id": "u", "width": 1, "height": 1, "file_size": 5}
     return {"photo": [size], "media_group_id": album}
 
