@@ -31,12 +31,13 @@ class Letters:
         return msgspec.structs.replace(pending, approvers=("requester", *people)) if people else pending
 
     def at_the_end(
-        self, claim: Claim, result: RunResult, log_length: int, log: Sequence[Message] = ()
+        self, claim: Claim, result: RunResult, log_length: int, added: Sequence[Message] = ()
     ) -> tuple[Outgoing, ...]:
-        """The answer, or why there is none; then the files of the turn's tools. `log`: the session's."""
+        """The answer, or why there is none; then the files of the turn's tools. `added`: what the turn has
+        put into the log."""
         if not self.posts(claim.key):
             return ()
-        return (*self._words(claim, result, log_length), *_files(claim, result, log))
+        return (*self._words(claim, result, log_length), *_files(claim, added))
 
     def _words(self, claim: Claim, result: RunResult, log_length: int) -> tuple[Outgoing, ...]:
         session = claim.lease.session_id
@@ -55,13 +56,13 @@ class Letters:
         result: RunResult,
         new: Sequence[Pending],
         log_length: int,
-        log: Sequence[Message] = (),
+        added: Sequence[Message] = (),
     ) -> tuple[Outgoing, ...]:
         """The files of the steps before, the words that came with the calls, and one card per new
-        pending, in every place that its rule names as well. `log`: the session's."""
+        pending, in every place that its rule names as well. `added`: what the turn has put into the log."""
         session = claim.lease.session_id
         out = list(self._unknown(claim, result))
-        out += _files(claim, result, log) if self.posts(claim.key) else ()
+        out += _files(claim, added) if self.posts(claim.key) else ()
         last = result.messages[-1] if result.messages else None
         if last is not None and last.role == "assistant" and last.text and self.posts(claim.key):
             out.append(
@@ -86,11 +87,9 @@ class Letters:
         return (Outgoing(key=claim.key, kind="notice", payload=notice, session_id=claim.lease.session_id),)
 
 
-def _files(claim: Claim, result: RunResult, log: Sequence[Message]) -> tuple[Outgoing, ...]:
-    """One row for each file that a tool of this run has made. A turn that was taken over knows its
-    beginning from the log only."""
-    messages = _since_asked(log) if claim.kind == "recover" else result.messages
-    parts = {part.path: part for m in messages for r in m.results for part in r.parts}
+def _files(claim: Claim, added: Sequence[Message]) -> tuple[Outgoing, ...]:
+    """One row for each file that a tool has made."""
+    parts = {part.path: part for m in added for r in m.results for part in r.parts}
     return tuple(
         Outgoing(
             key=claim.key,
@@ -100,12 +99,6 @@ def _files(claim: Claim, result: RunResult, log: Sequence[Message]) -> tuple[Out
         )
         for part in parts.values()
     )
-
-
-def _since_asked(log: Sequence[Message]) -> Sequence[Message]:
-    """The log from the last thing that a person said."""
-    starts = [i for i, m in enumerate(log) if m.role == "user" and not m.results and not m.kind]
-    return log[starts[-1] :] if starts else log
 
 
 def _replies_to(claim: Claim) -> str:

@@ -411,7 +411,7 @@ class Turns:
         events: EventLines,
         emit: Callable[[Event], None],
     ) -> RunResult:
-        length = len(session.transcript)
+        length, added = len(session.transcript), await self._added(claim, session, result)
         if result.pending is not None:
             ids = new_pendings(result.pending, claim.decisions)
             waiting = result.pending.outstanding
@@ -419,7 +419,7 @@ class Turns:
             for pending in new:
                 emit(pending_event(pending))
             emit(self._done(claim, result))
-            outgoing = self._letters.at_a_stop(claim, result, new, length, session.transcript.log)
+            outgoing = self._letters.at_a_stop(claim, result, new, length, added)
             end = turn_end(result, (), events, outgoing)
             faults.reach("stop.before")
             ended = await self._store.park(
@@ -430,13 +430,18 @@ class Turns:
             faults.reach("stop.after")
         else:
             emit(self._done(claim, result))
-            outgoing = self._letters.at_the_end(claim, result, length, session.transcript.log)
+            outgoing = self._letters.at_the_end(claim, result, length, added)
             end = turn_end(result, unstored(result), events, outgoing)
             faults.reach("final.before")
             ended = await self._store.finish(claim.lease, end, self._clock.now())
             faults.reach("final.after")
         self._after(claim, with_text(ended, result.text))
         return result
+
+    async def _added(self, claim: Claim, session: Session, result: RunResult) -> Sequence[Message]:
+        """What the turn has put into the log, in a process that died as well."""
+        view = await self._store.turn(claim.lease.turn_id) if claim.kind == "recover" else None
+        return result.messages if view is None else session.transcript.log[view.first_seq :]
 
     async def _crashed(self, claim: Claim, events: EventLines, detail: str, error: str) -> RunResult:
         """The loop could not go on. The log is left valid and the person is told."""

@@ -172,7 +172,10 @@ class TelegramChannel:
         if self._listener is not None:
             await self._listener.stop()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=5)
+            _, late = await asyncio.wait(self._tasks, timeout=5)
+            for task in late:  # told to wait, by a flood
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
         await self._signs.close()
         await self._presses.close()
         await self._confirm()

@@ -78,4 +78,7 @@ class Presses:
             self._timers.pop(query_id).cancel()
             self.settle_soon(query_id, "")
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=5)
+            _, late = await asyncio.wait(self._tasks, timeout=5)
+            for task in late:  # told to wait, by a flood
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)

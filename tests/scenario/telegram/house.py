@@ -170,7 +170,7 @@ def _calls(text: str) -> list[Call]:
             return [Call(tool="pay", args={"order": text.removeprefix("pay raw "), "amount": 1})]
         case ["pay", order, amount]:
             return [Call(tool="pay", args={"order": order, "amount": float(amount)})]
-        case ["make", "then", "pay"]:
+        case ["make", "then", _]:
             return [Call(tool="make", args={"names": ["first.txt"]})]
         case ["make", *names]:
             return [Call(tool="make", args={"names": names})]
