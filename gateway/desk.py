@@ -131,6 +131,7 @@ class Desk:
             resolution=resolution,
             actor=press.actor,
             name=press.body.get("author", ""),
+            roles=await self._resolutions.roles(press.actor, press.key),
             via=f"/{command.name}",
         )
         return (await self._resolutions.decide(click)).text

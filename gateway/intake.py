@@ -160,8 +160,9 @@ class Intake:
             typed = read_typed_answer(question, said.text)
             # What became of a cut-off call is never settled by a stray message.
             wanted = typed.values is not None or not question.about
-            if wanted and self._resolutions.may_decide(said.actor, frozenset(), records[0]):
-                result = await self._take_answer(said, records[0], typed.values)
+            roles = await self._resolutions.roles(said.actor, said.key)
+            if wanted and self._resolutions.may_decide(said.actor, roles, records[0]):
+                result = await self._take_answer(said, roles, records[0], typed.values)
                 if result is not None:
                     return
         if accepted.ahead:
@@ -171,7 +172,7 @@ class Intake:
         )
 
     async def _take_answer(
-        self, said: Said, record: PendingRecord, values: tuple[str, ...] | None
+        self, said: Said, roles: frozenset[str], record: PendingRecord, values: tuple[str, ...] | None
     ) -> ClickResult | None:
         """The typed answer, or None when the question did not take it."""
         if values is None:
@@ -182,6 +183,7 @@ class Intake:
             resolution=Answer(values=values),
             actor=said.actor,
             name=said.author,
+            roles=roles,
             via=f"message {said.message_id}",
             consumes=(said.key, said.message_id),
         )

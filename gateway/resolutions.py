@@ -7,7 +7,7 @@ that the store does not decide: the row after the update says what happened.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -68,6 +68,9 @@ class ClickResult:
     problems: tuple[tuple[str, str], ...] = field(default=())
 
 
+RolesOf = Callable[[Actor, ThreadKey], Awaitable[frozenset[str]]]
+
+
 class Claims(Protocol):
     """Who can run what a decision sets free, right away."""
 
@@ -92,10 +95,11 @@ class Resolutions:
         wake: Callable[[str], None],
         nudge: Callable[[str], None],
         claims: Claims | None = None,
+        roles_of: RolesOf | None = None,
     ) -> None:
         self._store, self._agents, self._clock = store, agents, clock
         self._operators, self._wake, self._nudge = tuple(operators), wake, nudge
-        self._claims = claims
+        self._claims, self._roles_of = claims, roles_of
 
     async def decide(self, click: Click, taken: TakenPress | None = None) -> ClickResult:
         """Carry out one click. `taken`: the card as the press found it, when that is known.
@@ -167,6 +171,10 @@ class Resolutions:
         if resolved.record is not None:
             self._wake(resolved.record.session_id)
             self._nudge(resolved.record.session_id)
+
+    async def roles(self, actor: Actor, key: ThreadKey) -> frozenset[str]:
+        """The platform's ids of the roles that a person has in a thread."""
+        return frozenset() if self._roles_of is None else await self._roles_of(actor, key)
 
     def may_decide(self, actor: Actor, roles: frozenset[str], record: PendingRecord) -> bool:
         """Whether this person may decide this pending."""

@@ -13,7 +13,7 @@ from channels.web.adapter import WebChannel
 from gateway.agent import Agent
 from gateway.app.files import Files
 from gateway.app.hub import Hub
-from gateway.app.inbound import CardPresses, GatewayInbound
+from gateway.app.inbound import CardPresses, ChannelRoles, GatewayInbound
 from gateway.app.metrics import Metrics
 from gateway.app.outlet import ChannelOutlet
 from gateway.app.people import ConfiguredRules
@@ -85,7 +85,9 @@ class Gateway:
         self.failed: dict[str, str] = {}
         self._signs = ProgressSigns(self.channels)
         self.turns = self._turns()
-        self._places = Places(self.store, parts.clock, lambda rows: self.deliveries.take(rows))
+        self._places = Places(
+            self.store, parts.clock, parts.rules.place, lambda rows: self.deliveries.take(rows)
+        )
         outlet = ChannelOutlet(self.store, self.channels, parts.data_dir)
         self.deliveries = Deliveries(self.store, outlet, parts.clock, self._places.moved)
         self.timers = Timers(self.store, parts.clock, self.turns.wake)
@@ -97,6 +99,7 @@ class Gateway:
             self.turns.wake,
             self._nudge,
             claims=self.turns,
+            roles_of=ChannelRoles(self.channels),
         )
         rules = parts.rules
         pairing = Pairing(self.store, parts.clock, rules.is_admin, lambda channel: channel in rules.pairing)

@@ -11,7 +11,7 @@ from gateway.app.places import Places
 from gateway.bridge import Bad, Toggle, actor_in, key_in, key_out, pressed_card, read_press, said
 from gateway.intake import Intake
 from gateway.log import redact
-from gateway.messages import Json
+from gateway.messages import Actor, Json, ThreadKey
 from gateway.resolutions import Click, Resolutions
 from gateway.store.base import Store
 from gateway.store.rows import Press, TakenPress
@@ -89,28 +89,22 @@ class CardPresses:
         channel = self._channels.get(press.key.channel)
         if channel is None:
             return
-        text = await self._decided(pressed, channel, taken)
+        text = await self._decided(pressed, taken)
         try:
             await channel.notify_actor(pressed, text)
         except ChannelError as error:  # what was decided stands, and the card will show it
             _log.warning("an answer to a press was lost: %s", redact(str(error)))
 
-    async def _roles(self, press: InboundPress, channel: Channel) -> frozenset[str]:
-        """The person's roles; none when the platform does not tell: only named people decide then."""
-        try:
-            return await channel.roles(press.actor, press.thread)
-        except ChannelError as error:
-            _log.warning("roles on %s are not known: %s", press.thread.channel, redact(str(error)))
-            return frozenset()
-
-    async def _decided(self, press: InboundPress, channel: Channel, taken: TakenPress | None) -> str:
+    async def _decided(self, press: InboundPress, taken: TakenPress | None) -> str:
         pending_id = pressed_card(press)
         if taken is not None:
             record = taken.record
         else:
             record = await self._store.pending(pending_id) if pending_id else None
         meaning = read_press(press, record) if record is not None else Bad(text="")
-        roles = await self._roles(press, channel) if record is not None else frozenset[str]()
+        roles = frozenset[str]()
+        if record is not None:
+            roles = await self._resolutions.roles(actor_in(press.actor), key_in(press.thread))
         click = Click(
             pending_id=pending_id or "",
             resolution=None if isinstance(meaning, Bad | Toggle) else meaning,
@@ -125,3 +119,21 @@ class CardPresses:
         if isinstance(meaning, Toggle):
             return (await self._resolutions.toggle(click, meaning.value, taken)).text
         return (await self._resolutions.decide(click, taken)).text
+
+
+class ChannelRoles:
+    """A person's roles in a thread, as the platform knows them; none when it does not tell: only
+    people who are named decide then."""
+
+    def __init__(self, channels: Mapping[str, Channel]) -> None:
+        self._channels = channels
+
+    async def __call__(self, actor: Actor, key: ThreadKey) -> frozenset[str]:
+        channel = self._channels.get(key.channel)
+        if channel is None:
+            return frozenset()
+        try:
+            return await channel.roles(ChannelActor(*actor), key_out(key))
+        except ChannelError as error:
+            _log.warning("roles on %s are not known: %s", key.channel, redact(str(error)))
+            return frozenset()

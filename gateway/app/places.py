@@ -15,12 +15,17 @@ _log = logging.getLogger(__name__)
 
 class Places:
     """Has everything follow, and shows again the cards that nobody can press any more.
-    `on_deliveries`: sends what is ours to send now."""
+    `place`: the thread that a `notify` entry names. `on_deliveries`: sends what is ours to send now."""
 
     def __init__(
-        self, store: Store, clock: Clock, on_deliveries: Callable[[Sequence[Delivery]], None]
+        self,
+        store: Store,
+        clock: Clock,
+        place: Callable[[str], ThreadKey | None],
+        on_deliveries: Callable[[Sequence[Delivery]], None],
     ) -> None:
-        self._store, self._clock, self._on_deliveries = store, clock, on_deliveries
+        self._store, self._clock, self._place = store, clock, place
+        self._on_deliveries = on_deliveries
 
     async def moved(self, old: ThreadKey, new: ThreadKey) -> None:
         """A conversation, with all its threads, has a new key. Safe to be told twice. Raises StoreError."""
@@ -43,7 +48,8 @@ class Places:
         rows: list[Outgoing] = []
         for record in await self._store.pendings():
             copies = {copy.key for copy in await self._store.card_copies(record.id)}
-            wanted = {_as_in(key, new) for key in (*copies, record.key) if _in(key, old) or _in(key, new)}
+            homes = {record.key, *copies, *filter(None, map(self._place, record.pending.notify))}
+            wanted = {_as_in(key, new) for key in homes if _in(key, old) or _in(key, new)}
             rows += [
                 Outgoing(key=key, kind="card", payload={}, session_id=record.session_id, pending_id=record.id)
                 for key in sorted(wanted - copies)

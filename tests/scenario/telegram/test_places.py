@@ -181,6 +181,24 @@ async def test_a_request_whose_card_was_given_up_is_shown_when_the_person_is_bac
         await scene.shows(card, "Approved by Ada")
 
 
+async def test_a_card_for_another_group_is_shown_there_when_the_bot_is_let_in_again(
+    house: House, server: TelegramServer
+) -> None:
+    agent = house.agent(rule={"notify": (f"telegram:{GROUP}",), "approvers": (f"telegram:{BOB}",)})
+    async with running(house, server, agent=agent) as scene:
+        server.kick(GROUP)
+        scene.say("pay A-1 30")
+        mine = await scene.card()
+        await scene.rest()
+        assert (await scene.press(mine, "Approve")).text.startswith("You may not decide this.")
+        server.invite(GROUP)
+        theirs = await scene.card(chat=GROUP)
+        await scene.press(theirs, "Approve", BOB)
+        await scene.sees("Result: paid 30 for A-1")
+        await scene.shows(mine, "Approved by Bob")
+        await scene.shows(theirs, "Approved by Bob")
+
+
 async def test_thrown_out_of_a_group_and_let_in_again(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
     scene.call("work")
     await scene.house.at_work.wait()

@@ -109,6 +109,16 @@ async def test_a_code_gives_nobody_a_right(paying: House) -> None:
         assert paying.ran == []
 
 
+async def test_a_command_counts_with_the_roles_of_who_writes_it(paying: House) -> None:
+    paying.world.roles["bob"] = frozenset({"administrator"})
+    async with running(paying, paying.agent(rule={"approvers": ("talk:admins",)})) as office:
+        await office.say("pay A")
+        code = (await office.pendings())[0].pending.code
+        assert (await said(office, f"/approve {code}")).startswith("You may not decide this")
+        await office.say(f"/approve {code}", user="bob")
+        assert paying.ran == ["pay A 10"]
+
+
 async def test_a_question_cannot_be_approved(house: House) -> None:
     house.plan["go"] = [calls(call("ask_user", question="Which?")), "ok"]
     async with running(house) as office:
