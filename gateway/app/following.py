@@ -109,12 +109,13 @@ class Events:
         news = [turn for turn in turns if len(event_lines(turn)) > _skip(turn, place)]
         if not news:
             return [], False
-        first, log = news[0].first_seq, await self._logs.read(session_id)
-        results = {r.tool_use_id: r.content for message in log[first:] for r in message.results}
+        results: dict[str, str] = {}
         if any('["result",' in turn.events for turn in news):
-            for call in await self._store.calls(session_id):
-                if call.result is not None:
-                    results.setdefault(call.call_id, call.result.content)
+            # Before the log: a result moves from the journal into the log, never back.
+            calls = await self._store.calls(session_id)
+            results = {call.call_id: call.result.content for call in calls if call.result is not None}
+        first, log = news[0].first_seq, await self._logs.read(session_id)
+        results |= {r.tool_use_id: r.content for message in log[first:] for r in message.results}
         events: list[tuple[WireEvent, Place]] = []
         for turn in news:
             skip, stored = _skip(turn, place), Stored(turn=turn, log=log, first_seq=0, results=results)

@@ -39,9 +39,9 @@ class SessionReader:
         turn = await self._store.turn(view.turn_id) if view.turn_id else None
         last_event = await self._last_event(turn)
         records = await self._store.pendings(session_id=session_id, open_only=False, limit=ALL)
+        calls = await self._store.calls(session_id)  # before the log, into which their results move
         log = await self._logs.read(session_id)
         shown = [message for message in log if message.kind != "trim"]
-        calls = await self._store.calls(session_id)
         notices = await self._store.notices(session_id)
         hidden = self._hidden(view.agent, records)
         return web.SessionView(

@@ -294,8 +294,9 @@ class Scene:
                 await intake.idle()
                 await self.gateway.deliveries.idle()
                 views = await store.sessions()
-                still = not turns._running and await store.next_delivery_at() is None
-                if still and all(view.status in ("idle", "pending") for view in views):
+                waiting = await store.next_delivery_at()
+                busy = turns._running or turns._claiming or self.gateway.deliveries._tasks or intake._tasks
+                if not busy and waiting is None and all(v.status in ("idle", "pending") for v in views):
                     return
                 if isinstance(self.clock, FakeClock):
                     self.clock.advance(0.5)
