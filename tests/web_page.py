@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -23,6 +24,13 @@ async def channel_fixture(backend: MemoryBackend) -> AsyncIterator[WebChannel]:
     await channel.start()
     yield channel
     await channel.stop()
+
+
+async def heard_by(channel: WebChannel, page: Page) -> None:
+    """Until the page's stream is open: what this channel passes on is not kept for later."""
+    async with asyncio.timeout(10):
+        while not channel.listeners:
+            await page.evaluate("1")  # one round trip to the page
 
 
 async def say(page: Page, text: str) -> None:

@@ -117,6 +117,11 @@ class WebChannel:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._host, self._host)  # noqa: S104
         return f"http://[{host}]:{self._port}" if ":" in host else f"http://{host}:{self._port}"
 
+    @property
+    def listeners(self) -> int:
+        """How many open pages hear of changes now."""
+        return self._hub.readers
+
     async def start(self, inbound: Inbound | None = None) -> None:
         """Listen. Returns once connections are accepted. `inbound` is not used: what people write
         and press here goes to the backend. Raises WebRefused when the address cannot be served."""

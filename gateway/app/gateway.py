@@ -126,17 +126,7 @@ class Gateway:
             parts.clock,
             self._signs.noted,
         )
-        self.backend = GatewayBackend(
-            self.store,
-            parts.agents,
-            parts.rules.default_agent,
-            self.intake,
-            self.turns,
-            self.resolutions,
-            self.hub,
-            parts.clock,
-            parts.metrics,
-        )
+        self.backend = self._backend()
         self.web = self._web()
         self._duties: list[asyncio.Task[None]] = []
         self._outbox_changed = asyncio.Event()
@@ -157,6 +147,19 @@ class Gateway:
                 prepare=Files(self.channels, parts.data_dir, parts.clock, self._say).fetch,
             ),
             environment=parts.environment,
+        )
+
+    def _backend(self) -> GatewayBackend:
+        return GatewayBackend(
+            self.store,
+            self.parts.agents,
+            self.parts.rules.default_agent,
+            self.intake,
+            self.turns,
+            self.resolutions,
+            self.hub,
+            self.parts.clock,
+            self.parts.metrics,
         )
 
     def _web(self) -> WebChannel | None:

@@ -9,7 +9,7 @@ from channels.base import Actor, OutboundMessage
 from channels.web.adapter import WebChannel, web_thread
 from tests.browser import new_context
 from tests.web_backend import MemoryBackend
-from tests.web_page import backend_fixture, channel_fixture, only, open_card, say  # noqa: F401
+from tests.web_page import backend_fixture, channel_fixture, heard_by, only, open_card, say  # noqa: F401
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 BOB = Actor("web", "", "bob")
@@ -87,9 +87,11 @@ async def test_a_notice_of_the_gateway_appears_in_its_conversation(
     channel: WebChannel, backend: MemoryBackend, page: Page
 ) -> None:
     await page.goto(channel.url)
-    await say(page, "hello")
+    async with page.expect_response("**/events?changes=1*"):
+        await say(page, "hello")
     await expect(page.get_by_test_id("message-assistant")).to_be_visible()
     (session_id,) = backend.rows
+    await heard_by(channel, page)
     await channel.send(web_thread(session_id), OutboundMessage(text="Restarting soon.", kind="notice"))
     await expect(page.get_by_test_id("notice")).to_have_text("Restarting soon.")
 
