@@ -38,6 +38,7 @@ from gateway.timers import Timers
 from gateway.turns import TurnPorts, Turns
 
 TICK = 0.5  # seconds between two looks of a duty
+SETTLE = 0.03  # seconds between a wake-up and the look
 _log = logging.getLogger(__name__)
 
 
@@ -257,6 +258,9 @@ class Gateway:
             try:
                 async with asyncio.timeout(TICK):
                     await wake.wait()
+                # What woke the duty is in the middle of something: its own work comes first, and
+                # several wake-ups in a row are one look.
+                await asyncio.sleep(SETTLE)
             except TimeoutError:
                 pass
             wake.clear()
