@@ -93,6 +93,7 @@ def sent(db: Connection, delivery_id: int, ref: str | None, runner: str, now: fl
         return []
     kind, pending_id, refs = row[5], row[6], json.loads(row[7])
     following = _next(db, row[:5], runner, now)
+    _settle(db, kind, pending_id, row[4])
     if kind == "card" and refs and _is_closed(db, pending_id):
         key = ThreadKey(*row[:4])
         redraw = Outgoing(key=key, kind="redraw", payload={}, pending_id=pending_id, ref=refs[-1])
@@ -132,6 +133,12 @@ def adopt_card(db: Connection, pending_id: str, key: ThreadKey, ref: str, now: f
     db.execute(SQL["adopt_card"], (*key, pending_id, ref, now, now, now))
     if _is_closed(db, pending_id):
         enqueue_later(db, [Outgoing(key=key, kind="redraw", payload={}, pending_id=pending_id, ref=ref)], now)
+
+
+def _settle(db: Connection, kind: str, pending_id: str, ref: str) -> None:
+    """A card that shows how its request ended, or cannot be changed any more, is looked at no more."""
+    if kind == "redraw" and _is_closed(db, pending_id):
+        db.execute(SQL["settle_card"], (pending_id, ref))
 
 
 def _is_closed(db: Connection, pending_id: str) -> bool:

@@ -119,7 +119,7 @@ CREATE TABLE pendings (
   decided_at   REAL
 ) WITHOUT ROWID;
 CREATE INDEX pendings_open ON pendings (requested_at) WHERE state = 'open';
-CREATE INDEX pendings_current ON pendings (session_id) WHERE current = 1;
+CREATE INDEX pendings_of_session ON pendings (session_id);
 CREATE INDEX pendings_code ON pendings (code);
 
 CREATE TABLE grants (
@@ -172,6 +172,7 @@ CREATE TABLE deliveries (
   runner       TEXT NOT NULL DEFAULT '',
   attempts     INTEGER NOT NULL DEFAULT 0,
   doubtful     INTEGER NOT NULL DEFAULT 0,
+  settled      INTEGER NOT NULL DEFAULT 0,
   not_before   REAL NOT NULL,
   error        TEXT NOT NULL DEFAULT '',
   created_at   REAL NOT NULL,
@@ -180,6 +181,9 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_waiting ON deliveries (channel, workspace, conversation, thread, ref, id)
   WHERE state IN ('queued', 'sending');
 CREATE INDEX notices_of_session ON deliveries (session_id) WHERE kind = 'notice';
+-- Cards that are out and not yet redrawn for good: what a start has to look at.
+CREATE INDEX cards_unsettled ON deliveries (pending_id)
+  WHERE kind = 'card' AND state = 'sent' AND settled = 0;
 CREATE INDEX deliveries_of_pending ON deliveries (pending_id) WHERE pending_id <> '';
 
 CREATE TABLE timers (

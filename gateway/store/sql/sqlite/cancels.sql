@@ -1,1 +1,2 @@
-SELECT id, cancel FROM sessions WHERE runner = ? AND status = 'running' AND cancel <> ''
+SELECT id, cancel FROM sessions
+ WHERE status IN ('running', 'ready') AND runner = ? AND status = 'running' AND cancel <> ''

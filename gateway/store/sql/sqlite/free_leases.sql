@@ -1,1 +1,2 @@
-UPDATE sessions SET lease_until = 0 WHERE status = 'running' AND runner = ?
+UPDATE sessions SET lease_until = 0
+ WHERE status IN ('running', 'ready') AND status = 'running' AND runner = ?

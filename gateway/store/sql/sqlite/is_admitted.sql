@@ -1,1 +1,1 @@
-SELECT 1 FROM grants WHERE kind = 'talk' AND tool = ? AND revoked_at IS NULL
+SELECT 1 FROM grants WHERE agent = '' AND kind = 'talk' AND tool = ? AND revoked_at IS NULL

@@ -1,1 +1,2 @@
-SELECT id, turn_id, runner, epoch FROM sessions WHERE runner = ? AND status = 'running'
+SELECT id, turn_id, runner, epoch FROM sessions
+ WHERE status IN ('running', 'ready') AND runner = ? AND status = 'running'

@@ -1,1 +1,2 @@
-SELECT min(not_before) FROM deliveries WHERE state = 'queued'
+SELECT min(not_before) FROM deliveries
+ WHERE state IN ('queued', 'sending') AND state = 'queued'

@@ -1,1 +1,2 @@
-UPDATE sessions SET lease_until = ? WHERE runner = ? AND status = 'running'
+UPDATE sessions SET lease_until = ?
+ WHERE status IN ('running', 'ready') AND runner = ? AND status = 'running'

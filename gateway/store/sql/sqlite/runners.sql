@@ -1,2 +1,4 @@
-SELECT DISTINCT runner FROM sessions WHERE status = 'running' AND runner <> ''
-UNION SELECT DISTINCT runner FROM deliveries WHERE state = 'sending' AND runner <> ''
+SELECT DISTINCT runner FROM sessions
+ WHERE status IN ('running', 'ready') AND status = 'running' AND runner <> ''
+UNION SELECT DISTINCT runner FROM deliveries
+ WHERE state IN ('queued', 'sending') AND state = 'sending' AND runner <> ''

@@ -1,7 +1,7 @@
 SELECT c.channel, c.workspace, c.conversation, c.thread, c.pending_id, r.value
-  FROM deliveries AS c, json_each(c.refs) AS r JOIN pendings AS p ON p.id = c.pending_id
- WHERE c.kind = 'card' AND c.state = 'sent' AND p.state <> 'open' AND r.key = json_array_length(c.refs) - 1
+  FROM deliveries AS c INDEXED BY cards_unsettled, json_each(c.refs) AS r JOIN pendings AS p ON p.id = c.pending_id
+ WHERE c.kind = 'card' AND c.state = 'sent' AND c.settled = 0 AND p.state <> 'open' AND r.key = json_array_length(c.refs) - 1
    AND NOT EXISTS (
      SELECT 1 FROM deliveries AS d
-      WHERE d.pending_id = c.pending_id AND d.kind = 'redraw' AND d.ref = r.value
+      WHERE d.pending_id <> '' AND d.pending_id = c.pending_id AND d.kind = 'redraw' AND d.ref = r.value
         AND (d.state IN ('queued', 'sending', 'failed') OR (d.state = 'sent' AND d.created_at >= p.decided_at)))
