@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def db_fixture() -> sqlite3.Connection:
 
 def plan(db: sqlite3.Connection, statement: str) -> list[str]:
     named = set(re.findall(r"(?<![\w']):(\w+)", statement))
-    values: object = dict.fromkeys(named, 1) if named else (1,) * statement.count("?")
+    values: Any = dict.fromkeys(named, 1) if named else (1,) * statement.count("?")
     return [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
 
 
