@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import msgspec
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from channels.render.inert import visible
@@ -149,6 +149,11 @@ async def pair_once(config: Path | None, code: str) -> int:
 # ---- lists
 
 
+def _id_column(name: str) -> Column:
+    """Ids are there to be copied: never cut, never broken."""
+    return Column(name, no_wrap=True, min_width=22)
+
+
 async def list_pending(config: Path | None, *, as_json: bool) -> int:
     """`threadgate pending`."""
     async with console.bench(parts_of(config), lambda event: None) as at:
@@ -157,7 +162,7 @@ async def list_pending(config: Path | None, *, as_json: bool) -> int:
         for record in records:
             sys.stdout.write(msgspec.json.encode(_pending_line(record)).decode() + "\n")
         return 0
-    table = Table("code", "kind", "what", "arguments", "since", "who may decide", "id")
+    table = Table("code", "kind", "what", "arguments", "since", "who may decide", _id_column("id"))
     for record in records:
         pending = record.pending
         what = pending.question.text if pending.question is not None else pending.tool
@@ -201,7 +206,7 @@ async def list_sessions(config: Path | None, *, as_json: bool) -> int:
             }
             sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
         return 0
-    table = Table("session", "agent", "status", "messages", "last", "begins with")
+    table = Table(_id_column("session"), "agent", "status", "messages", "last", "begins with")
     for view in views:
         cells = [view.id, view.agent, view.status, str(view.log_length), when(view.updated_at), view.title]
         table.add_row(*(Text(visible(cell)) for cell in cells))
