@@ -2,42 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import AsyncIterator
-from typing import NamedTuple
 
 import httpx
 import pytest
 
 from channels.web.adapter import WebChannel
+from tests.sse import PATIENCE
 from tests.web_backend import MemoryBackend
-
-PATIENCE = 10  # seconds
-
-
-class Frame(NamedTuple):
-    """One server-sent event as it came."""
-
-    id: str | None
-    type: str
-    data: dict[str, object]
-
-
-async def frames(response: httpx.Response) -> AsyncIterator[Frame]:
-    """The events of a stream, as the SSE standard reads them."""
-    fields: dict[str, str] = {}
-    async with asyncio.timeout(PATIENCE):
-        async for line in response.aiter_lines():
-            if line.startswith(":"):
-                continue
-            if line:
-                name, _, value = line.partition(":")
-                fields[name] = value.removeprefix(" ")
-                continue
-            if "data" in fields:
-                yield Frame(fields.get("id"), fields.get("event", "message"), json.loads(fields["data"]))
-            fields = {}
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from channels.web.adapter import WebChannel
 from channels.web.backend import ClickOutcome, ClickResult
-from tests.unit.web.conftest import PATIENCE, frames
+from tests.sse import PATIENCE, frames
 from tests.web_backend import MemoryBackend
 
 PENDING_SHAPE = {

@@ -6,7 +6,7 @@ import httpx
 
 from channels.base import OutboundMessage
 from channels.web.adapter import WebChannel, web_thread
-from tests.unit.web.conftest import Frame, frames
+from tests.sse import Frame, frames
 from tests.web_backend import MemoryBackend
 
 
