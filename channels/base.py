@@ -69,7 +69,11 @@ class InboundMessage:
     """One message of a person, in clean text (Markdown), mentions of the bot removed.
 
     `addressed`: the bot was spoken to (a private chat, a mention, a reply to it, a command).
+    `ongoing`: it counts without that where a session lives already, as in the thread of one.
     `author` is a display name for the model's eyes only. `from_bot`: another program wrote it.
+    `guest`: no full member of the workspace: a guest, or somebody of another organisation.
+    `hidden`: said to the bot alone in a public place (a native command): its answer is for its
+    author's eyes only.
     """
 
     thread: ThreadKey
@@ -78,9 +82,12 @@ class InboundMessage:
     text: str
     sent_at: float  # Unix seconds
     addressed: bool = True
+    ongoing: bool = False
     private: bool = False
     author: str = ""
     from_bot: bool = False
+    guest: bool = False
+    hidden: bool = False
     edited: bool = False
     quote: str = ""
     attachments: tuple[Attachment, ...] = ()
@@ -91,8 +98,10 @@ class InboundPress:
     """One press of a button, one choice in a select, or one submitted form.
 
     `data` is what the control carries (`v1:<pending id>:<choice>`), untrusted. `message_ref` is
-    the message that was pressed. `values` are the fields of a submitted form. `action_id` is the
-    press's own identity and also the handle that `Channel.notify_actor` answers.
+    the message that was pressed. `values` are the fields of a submitted form; of a question where
+    several options are chosen in one control, `chosen` has the data of them all. `action_id` is the
+    press's own identity and also the handle that `Channel.notify_actor` answers. `listed`: pressed
+    in a list that the platform shows to this person alone, made from `Inbound.waiting`.
     """
 
     thread: ThreadKey
@@ -103,6 +112,7 @@ class InboundPress:
     sent_at: float
     values: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     author: str = ""
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,18 +120,20 @@ class InboundChange:
     """What became of a conversation, as the platform tells it.
 
     `moved`: it has another key from now on, `moved_to`. `back`: it takes messages from us again
-    after it did not (unblocked, invited again).
+    after it did not (unblocked, invited again). `deleted`: its author took `message_id` away.
     """
 
     thread: ThreadKey
-    kind: Literal["moved", "back"]
+    kind: Literal["moved", "back", "deleted"]
     moved_to: ThreadKey | None = None
+    message_id: str = ""
 
 
 class Inbound(Protocol):
-    """Where a channel hands over what came in. All return once the value is durable.
+    """Where a channel hands over what came in, and asks what is stored about a card.
 
-    Raise: any error means "not stored": do not acknowledge.
+    `message`, `press` and `change` return once the value is durable. Any error that they raise
+    means "not stored": do not acknowledge. The others change nothing and are quick.
     """
 
     async def message(self, message: InboundMessage) -> None: ...
@@ -129,6 +141,17 @@ class Inbound(Protocol):
     async def press(self, press: InboundPress) -> None: ...
 
     async def change(self, change: InboundChange) -> None: ...
+
+    async def form(self, press: InboundPress) -> Form | str:
+        """The form that a press opens, as the card stands now; or, in words for the person who
+        pressed, why it opens none."""
+
+    async def faults(self, press: InboundPress) -> Mapping[str, str]:
+        """What is wrong with a submitted form, by field ("" for the whole of it). Empty: hand it
+        over with `press`."""
+
+    async def waiting(self, actor: Actor) -> Sequence[Card]:
+        """The open cards that this person may decide, oldest first, bounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +168,8 @@ class OutboundMessage:
     """Words for people, in Markdown. `kind` lets a channel choose its dress.
 
     `mention`: a person whom the gateway itself wants to reach; the only live mention there is.
-    `repeat`: this may already have been sent (the process died while sending).
+    `repeat`: this may already have been sent (the process died while sending). `only`: it is for
+    this person's eyes only, where the platform can do that.
     """
 
     text: str
@@ -154,6 +178,7 @@ class OutboundMessage:
     mention: Actor | None = None
     repeat: bool = False
     reply_to: str = ""  # message_id of the message that this answers, "" for none
+    only: Actor | None = None
 
 
 Tone = Literal["primary", "danger", "plain"]
@@ -244,11 +269,12 @@ class Progress:
 
     `thinking`: the model works; `tool`: `text` names the tool; `text`: the answer so far, in
     Markdown, growing; `idle`: the turn is over, take the sign of life away. `noted`: the message
-    with the id `text` was taken in and waits its turn.
+    with the id `text` was taken in and waits its turn. `actor`: whom the turn answers.
     """
 
     kind: Literal["thinking", "tool", "text", "idle", "noted"]
     text: str = ""
+    actor: Actor | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,6 +382,10 @@ class Channel(Protocol):
 
     async def roles(self, actor: Actor, thread: ThreadKey) -> frozenset[str]:
         """The platform's own ids of groups or roles that the actor has there, bounded and cached."""
+
+    async def earlier(self, thread: ThreadKey, before: str, limit: int) -> Sequence[InboundMessage]:
+        """At most `limit` messages of the thread that people wrote before the message with the id
+        `before`, oldest first; none where the platform does not tell."""
 
 
 def pack_press(card_id: str, choice: str) -> str:

@@ -35,9 +35,10 @@ class Command:
 
 def read_command(text: str) -> Command | None:
     """The command that a message is; None for anything else, unknown slash words included (they
-    may be a path or a figure of speech, and go to the agent)."""
+    may be a path or a figure of speech, and go to the agent). `!name` is the same as `/name`: some
+    platforms keep slash commands for themselves."""
     words = text.strip().split()
-    if not words or not words[0].startswith("/"):
+    if not words or not words[0].startswith(("/", "!")):
         return None
     name = words[0][1:].partition("@")[0].casefold()
     name = ALIASES.get(name, name)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+import msgspec
+
 from gateway import notices
 from gateway.agent import Agent
 from gateway.approvals import Approve, Deny, Resolution
 from gateway.clock import Clock
 from gateway.commands import Command, help_text
-from gateway.messages import ThreadKey
+from gateway.messages import Json, ThreadKey
 from gateway.pairing import LET_IN, Pairing
 from gateway.resolutions import Click, Resolutions
 from gateway.store.base import Store
@@ -53,12 +55,28 @@ class Desk:
         notice = Outgoing(key=key, kind="notice", payload={"text": text}, session_id=session_id)
         self._on_deliveries(await self._store.enqueue([notice], self._clock.now()))
 
-    async def carry_out(self, command: Command, press: Press) -> str:
-        """Do what a command says and answer in its thread; the answer."""
-        text = await self._answers[command.name](command, press)
+    async def answer(self, press: Press, text: str) -> None:
+        """Answer a command where it was given; one that only the bot has heard, for its author alone."""
         current = await self._store.session_of(press.key)
-        await self.say(press.key, text, current.id if current is not None else "")
+        payload: Json = {"text": text}
+        if press.body.get("hidden"):
+            payload |= {"only": list(press.actor), "reply_to": press.action_id}
+        session_id = current.id if current is not None else ""
+        notice = Outgoing(key=press.key, kind="notice", payload=payload, session_id=session_id)
+        self._on_deliveries(await self._store.enqueue([notice], self._clock.now()))
+
+    async def carry_out(self, command: Command, press: Press) -> str:
+        """Do what a command says and answer it; the answer."""
+        text = await self._answers[command.name](command, await self._placed(press))
+        await self.answer(press, text)
         return text
+
+    async def _placed(self, press: Press) -> Press:
+        """A command that was given beside all threads means its author's newest one there."""
+        if press.key.thread or not press.body.get("hidden"):
+            return press
+        own = await self._store.own_thread(press.key, press.actor)
+        return press if own is None else msgspec.structs.replace(press, key=own)
 
     async def _new(self, command: Command, press: Press) -> str:
         return await self._fresh(press, await self._current_agent(press.key))
@@ -104,6 +122,9 @@ class Desk:
 
     async def _pending(self, command: Command, press: Press) -> str:
         records = await self._store.pendings(key=press.key)
+        if press.body.get("hidden"):  # asked in private: also what waits for this person elsewhere
+            theirs = await self._resolutions.waiting(press.actor)
+            records += [record for record in theirs if record.id not in {r.id for r in records}]
         return _listing(records) if records else "Nothing waits for a decision here."
 
     async def _approve(self, command: Command, press: Press) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -31,6 +31,7 @@ from gateway.store.rows import Accepted, Incoming, PendingRecord, Press, TakenPr
 from gateway.turns import Turns
 
 MOST_TOLD = 10_000  # strangers remembered
+HELP = Command(name="help", words=())
 PAUSES = (0.5, 2.0, 8.0)  # seconds between tries of a press or command
 _log = logging.getLogger(__name__)
 
@@ -56,14 +57,16 @@ class Route:
 class Rules(Protocol):
     """What the configuration says about people and threads."""
 
-    def may_talk(self, actor: Actor) -> bool: ...
+    def may_talk(self, actor: Actor, *, guest: bool = False, roles: frozenset[str] = frozenset()) -> bool: ...
+
+    def by_role(self, channel: str) -> bool: ...
 
     def route(self, key: ThreadKey) -> Route: ...
 
 
 class Intake:
     """The way in. `desk` answers commands, `presses` carries out buttons, `on_queued` shows that a
-    message has to wait."""
+    message has to wait, `with_earlier` adds what a thread held before the agent was called into it."""
 
     def __init__(
         self,
@@ -76,10 +79,11 @@ class Intake:
         pairing: Pairing,
         clock: Clock,
         on_queued: Callable[[ThreadKey, str], None] = lambda key, message_id: None,
+        with_earlier: Callable[[Said], Awaitable[Said]] | None = None,
     ) -> None:
         self._store, self._turns, self._resolutions = store, turns, resolutions
         self._desk, self._presses, self._rules, self._clock = desk, presses, rules, clock
-        self._pairing, self._on_queued = pairing, on_queued
+        self._pairing, self._on_queued, self._with_earlier = pairing, on_queued, with_earlier
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: OrderedDict[Actor, float] = OrderedDict()
         self._in_hand: set[tuple[ThreadKey, str]] = set()
@@ -88,14 +92,33 @@ class Intake:
 
     async def message(self, said: Said) -> Accepted | None:
         """One message; None when it is none for an agent. Raises StoreError: not stored."""
-        if not said.addressed or said.from_bot:
+        if said.from_bot or not (said.addressed or said.ongoing):
             return None
-        if not self._rules.may_talk(said.actor) and not await self._pairing.may_talk(said.actor):
+        lives = await self._store.session_of(said.key) is not None if _in_a_thread(said) else True
+        if not said.addressed and not lives:
+            return None
+        if not await self._may_talk(said):
             await self._turn_away(said)
             return None
         if await self.command(said):
             return None
+        if self._with_earlier is not None and not lives and not said.edited:
+            said = await self._with_earlier(said)
         return await self.accept(said)
+
+    async def _may_talk(self, said: Said) -> bool:
+        if self._rules.may_talk(said.actor, guest=said.guest):
+            return True
+        if self._rules.by_role(said.actor.channel):
+            roles = await self._resolutions.roles(said.actor, said.key)
+            if self._rules.may_talk(said.actor, guest=True, roles=roles):
+                return True
+        return await self._pairing.may_talk(said.actor)
+
+    async def withdrawn(self, key: ThreadKey, message_id: str) -> None:
+        """Its author took a message away: it is not answered if it still waits. Raises StoreError."""
+        if await self._store.withdraw(key, message_id):
+            _log.info("a waiting message was taken away by its author")
 
     async def command(self, said: Said) -> bool:
         """Store a command and carry it out; False when the message is none. Raises StoreError."""
@@ -196,6 +219,8 @@ class Intake:
 
     async def _turn_away(self, said: Said) -> None:
         """Somebody who is on no list: told in private, once for each code; in a group never."""
+        if not said.addressed:
+            return
         now = self._clock.now()
         if now - self._told.pop(said.actor, -CODE_SECONDS) < CODE_SECONDS:
             return
@@ -205,6 +230,8 @@ class Intake:
         _log.info("turned away %s: not in the channel's users", said.actor)
         if said.private:
             await self._desk.say(said.key, await self._pairing.ask(said.actor, said.author, said.key))
+        elif said.hidden:
+            await self._desk.answer(self._command_press(said, HELP), notices.NOT_LISTED)
 
     # ---- presses and commands
 
@@ -256,6 +283,8 @@ class Intake:
 
     def _command_press(self, said: Said, command: Command) -> Press:
         body: Json = {"command": [command.name, *command.words], "author": said.author}
+        if said.hidden:
+            body["hidden"] = True
         return Press(
             key=said.key,
             action_id=said.message_id,
@@ -283,6 +312,11 @@ class Intake:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+
+
+def _in_a_thread(said: Said) -> bool:
+    """Whether others may have talked in this thread before the agent was called into it."""
+    return said.ongoing or said.key.thread not in ("", said.message_id)
 
 
 def _stored_command(press: Press) -> Command:

@@ -32,6 +32,7 @@ QUEUED_BEHIND_PENDING = (
     "Noted. Your message is kept and comes next; first {count} open request{s} above must be decided "
     "(/pending shows what waits, /stop gives it up)."
 )
+NOT_LISTED = "You are not on the list of people that I answer. Somebody who runs me can add your id."
 TAKEN_AS_ANSWER = "Taken as your answer: {answer}. (Not meant as one? `/stop`, and say it again.)"
 FILE_NOT_SENT = "I could not send the file {name}: {reason}."
 FILE_NOT_FETCHED = "I could not fetch the file {name}: {reason}. I go on without it."

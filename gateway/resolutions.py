@@ -176,6 +176,24 @@ class Resolutions:
         """The platform's ids of the roles that a person has in a thread."""
         return frozenset() if self._roles_of is None else await self._roles_of(actor, key)
 
+    async def waiting(self, actor: Actor, limit: int = 50) -> list[PendingRecord]:
+        """The open requests that this person may decide, oldest first, at most `limit`."""
+        roles = await self.roles(actor, ThreadKey(actor.channel, actor.workspace, "", ""))
+        records = await self._store.pendings()
+        return [record for record in records if self.may_decide(actor, roles, record)][:limit]
+
+    async def look(self, click: Click) -> PendingRecord | ClickResult:
+        """The open request that a click is about, or what the click would come to. Changes nothing."""
+        record = await self._store.pending(click.pending_id)
+        if record is None or not await self.belongs(click.key, click.ref, record, adopt=False):
+            return ClickResult(outcome="unknown", text=click_text("unknown", None))
+        if record.state != "open":
+            outcome = CLOSED_OUTCOME.get(record.state, "unknown")
+            return ClickResult(outcome=outcome, text=click_text(outcome, record), record=record)
+        if not self.may_decide(click.actor, click.roles, record):
+            return ClickResult(outcome="forbidden", text=click_text("forbidden", record), record=record)
+        return record
+
     def may_decide(self, actor: Actor, roles: frozenset[str], record: PendingRecord) -> bool:
         """Whether this person may decide this pending."""
         return may_decide(
@@ -235,6 +253,8 @@ class Resolutions:
         ref: str | None,
         record: PendingRecord,
         copies: Sequence[CardCopy] | None = None,
+        *,
+        adopt: bool = True,
     ) -> bool:
         """A card's button counts only on a copy of that card that we have posted. A copy whose
         reference was lost with a dead process is recognised by its place and adopted."""
@@ -245,9 +265,14 @@ class Resolutions:
         if any(ref in copy.refs for copy in copies):
             return True
         if ref and any(copy.unsure for copy in copies):
-            await self._store.adopt_card(record.id, key, ref)
+            if adopt:
+                await self._store.adopt_card(record.id, key, ref)
             return True
         return False
+
+    def problems(self, click: Click, record: PendingRecord) -> tuple[tuple[str, str], ...]:
+        """(argument, what is wrong) of what a click would do to an open request; empty: nothing."""
+        return self._problems(_with_secrets(click, record), record)
 
     def _problems(self, click: Click, record: PendingRecord) -> tuple[tuple[str, str], ...]:
         pending, resolution = record.pending, click.resolution

@@ -414,6 +414,10 @@ class TelegramChannel:
         _remember(self._roles, key, (self._monotonic(), found))
         return found
 
+    async def earlier(self, thread: ThreadKey, before: str, limit: int) -> Sequence[InboundMessage]:
+        """None: Telegram tells bots nothing of what was written before they were spoken to."""
+        return ()
+
 
 def _remember(store: OrderedDict[Any, Any], key: object, value: object) -> None:
     """Keep the newest only."""

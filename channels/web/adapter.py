@@ -25,6 +25,7 @@ from channels.base import (
     Card,
     ChannelError,
     Inbound,
+    InboundMessage,
     InboundPress,
     MessageGone,
     MessageRef,
@@ -206,6 +207,9 @@ class WebChannel:
 
     async def roles(self, actor: Actor, thread: ThreadKey) -> frozenset[str]:
         return frozenset()
+
+    async def earlier(self, thread: ThreadKey, before: str, limit: int) -> Sequence[InboundMessage]:
+        return ()
 
 
 def _new_ref(target: ThreadKey) -> MessageRef:

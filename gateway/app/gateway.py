@@ -13,7 +13,7 @@ from channels.web.adapter import WebChannel
 from gateway.agent import Agent
 from gateway.app.files import Files
 from gateway.app.hub import Hub
-from gateway.app.inbound import CardPresses, ChannelRoles, GatewayInbound
+from gateway.app.inbound import CardPresses, ChannelRoles, Earlier, GatewayInbound
 from gateway.app.metrics import Metrics
 from gateway.app.outlet import ChannelOutlet
 from gateway.app.people import ConfiguredRules
@@ -115,17 +115,18 @@ class Gateway:
             pairing,
             lambda key: parts.rules.route(key).tenant,
         )
-        presses = CardPresses(self.store, self.resolutions, self.channels)
+        self._cards = CardPresses(self.store, self.resolutions, self.channels)
         self.intake = Intake(
             self.store,
             self.turns,
             self.resolutions,
             self.desk,
-            presses,
+            self._cards,
             rules,
             pairing,
             parts.clock,
             self._signs.noted,
+            Earlier(self.channels, rules.context),
         )
         self.backend = self._backend()
         self.web = self._web()
@@ -212,7 +213,7 @@ class Gateway:
         is reported and left out; the others run. Raises StoreError, and ChannelError when none runs."""
         await self.store.open()
         found = await self.store.start_up(self.parts.clock.now())
-        inbound = GatewayInbound(self.intake, self._places)
+        inbound = GatewayInbound(self.intake, self._places, self._cards)
         await asyncio.gather(*(self._start_channel(c, inbound) for c in list(self.channels.values())))
         if self.failed and not self.channels:
             await self.store.close()

@@ -1,29 +1,56 @@
-"""The channels' way in: translates, stores, and answers presses."""
+"""The channels' way in: translates, stores, answers presses, and says what is stored about cards."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from channels.base import Actor as ChannelActor
-from channels.base import Channel, ChannelError, InboundChange, InboundMessage, InboundPress, MessageRef
+from channels.base import (
+    Card,
+    Channel,
+    ChannelError,
+    Form,
+    InboundChange,
+    InboundMessage,
+    InboundPress,
+    MessageRef,
+)
 from gateway.app.places import Places
-from gateway.bridge import Bad, Toggle, actor_in, key_in, key_out, pressed_card, read_press, said
+from gateway.approvals import Resolution
+from gateway.bridge import (
+    Bad,
+    Said,
+    Toggle,
+    actor_in,
+    actor_out,
+    card,
+    form_of,
+    key_in,
+    key_out,
+    pressed_card,
+    read_press,
+    said,
+    with_earlier,
+)
 from gateway.intake import Intake
 from gateway.log import redact
 from gateway.messages import Actor, Json, ThreadKey
-from gateway.resolutions import Click, Resolutions
+from gateway.resolutions import Click, ClickResult, Resolutions
 from gateway.store.base import Store
-from gateway.store.rows import Press, TakenPress
+from gateway.store.rows import PendingRecord, Press, TakenPress
 
+EARLIER_SECONDS = 1.0  # the platform waits 3 s for its acknowledgement
 _log = logging.getLogger(__name__)
 
 
 class GatewayInbound:
     """See channels.base.Inbound."""
 
-    def __init__(self, intake: Intake, places: Places) -> None:
-        self._intake, self._places = intake, places
+    def __init__(self, intake: Intake, places: Places, cards: CardPresses) -> None:
+        self._intake, self._places, self._cards = intake, places, cards
 
     async def message(self, message: InboundMessage) -> None:
         """Store a message. Raises StoreError."""
@@ -47,6 +74,20 @@ class GatewayInbound:
             await self._places.moved(key_in(change.thread), key_in(change.moved_to))
         elif change.kind == "back":
             await self._places.back(key_in(change.thread))
+        elif change.kind == "deleted":
+            await self._intake.withdrawn(key_in(change.thread), change.message_id)
+
+    async def form(self, press: InboundPress) -> Form | str:
+        """See channels.base.Inbound. Raises StoreError."""
+        return await self._cards.form(press)
+
+    async def faults(self, press: InboundPress) -> Mapping[str, str]:
+        """See channels.base.Inbound. Raises StoreError."""
+        return await self._cards.faults(press)
+
+    async def waiting(self, actor: ChannelActor) -> Sequence[Card]:
+        """See channels.base.Inbound. Raises StoreError."""
+        return await self._cards.waiting(actor)
 
 
 def _body(press: InboundPress) -> Json:
@@ -55,6 +96,7 @@ def _body(press: InboundPress) -> Json:
         "ref": press.message_ref,
         "values": {k: v if isinstance(v, str) else list(v) for k, v in press.values.items()},
         "author": press.author,
+        "listed": press.listed,
         "sent_at": press.sent_at,
     }
 
@@ -70,6 +112,7 @@ def _restored(press: Press) -> InboundPress:
         sent_at=body["sent_at"],
         values={k: v if isinstance(v, str) else tuple(v) for k, v in body["values"].items()},
         author=body["author"],
+        listed=body.get("listed", False),
     )
 
 
@@ -102,23 +145,84 @@ class CardPresses:
         else:
             record = await self._store.pending(pending_id) if pending_id else None
         meaning = read_press(press, record) if record is not None else Bad(text="")
+        click = await self._click(press, record, meaning)
+        if isinstance(meaning, Toggle):
+            return (await self._resolutions.toggle(click, meaning.value, taken)).text
+        return (await self._resolutions.decide(click, taken)).text
+
+    async def _click(
+        self, press: InboundPress, record: PendingRecord | None, meaning: Resolution | Toggle | Bad
+    ) -> Click:
         roles = frozenset[str]()
         if record is not None:
             roles = await self._resolutions.roles(actor_in(press.actor), key_in(press.thread))
-        click = Click(
-            pending_id=pending_id or "",
+        where = "list" if press.listed else f"message {press.message_ref}"
+        return Click(
+            pending_id=pressed_card(press) or "",
             resolution=None if isinstance(meaning, Bad | Toggle) else meaning,
             trouble=meaning.text if isinstance(meaning, Bad) else "",
             actor=actor_in(press.actor),
             name=press.author,
             roles=roles,
-            key=key_in(press.thread),
+            key=None if press.listed else key_in(press.thread),
             ref=press.message_ref,
-            via=f"{press.thread.channel} message {press.message_ref}",
+            via=f"{press.thread.channel} {where}",
         )
-        if isinstance(meaning, Toggle):
-            return (await self._resolutions.toggle(click, meaning.value, taken)).text
-        return (await self._resolutions.decide(click, taken)).text
+
+    # ---- what a channel may ask
+
+    async def _looked_up(self, press: InboundPress) -> tuple[PendingRecord | ClickResult, Click]:
+        record = await self._store.pending(pressed_card(press) or "")
+        click = await self._click(press, record, Bad(text=""))
+        return await self._resolutions.look(click), click
+
+    async def form(self, press: InboundPress) -> Form | str:
+        """The form that a press opens, or why it opens none. Raises StoreError."""
+        found, _ = await self._looked_up(press)
+        if isinstance(found, ClickResult):
+            return found.text
+        return form_of(found, press) or "This button does nothing here."
+
+    async def faults(self, press: InboundPress) -> Mapping[str, str]:
+        """What is wrong with a submitted form. Nothing, where the press itself will get its answer."""
+        found, click = await self._looked_up(press)
+        if isinstance(found, ClickResult):
+            return {}
+        meaning = read_press(press, found)
+        match meaning:
+            case Toggle():
+                return {}
+            case Bad(text=text, field=field):
+                return {field: text.removeprefix(f"{field}: ") if field else text}
+            case _:
+                return dict(self._resolutions.problems(replace(click, resolution=meaning), found))
+
+    async def waiting(self, actor: ChannelActor) -> Sequence[Card]:
+        """The open cards that this person may decide. Raises StoreError."""
+        return [card(record) for record in await self._resolutions.waiting(actor_in(actor))]
+
+
+class Earlier:
+    """What was written in a thread before the agent was called into it. `limits`: how many messages
+    are read, by channel; none where it is missing."""
+
+    def __init__(self, channels: Mapping[str, Channel], limits: Mapping[str, int]) -> None:
+        self._channels, self._limits = channels, limits
+
+    async def __call__(self, message: Said) -> Said:
+        """The message with its context; without, when the platform does not tell in EARLIER_SECONDS."""
+        channel, limit = self._channels.get(message.key.channel), self._limits.get(message.key.channel, 0)
+        if channel is None or not limit:
+            return message
+        try:
+            async with asyncio.timeout(EARLIER_SECONDS):
+                earlier = await channel.earlier(key_out(message.key), message.message_id, limit)
+        except (ChannelError, TimeoutError) as error:
+            _log.warning(
+                "the earlier messages of a thread are not known: %s", redact(str(error)) or "too slow"
+            )
+            return message
+        return with_earlier(message, earlier)
 
 
 class ChannelRoles:
@@ -133,7 +237,7 @@ class ChannelRoles:
         if channel is None:
             return frozenset()
         try:
-            return await channel.roles(ChannelActor(*actor), key_out(key))
+            return await channel.roles(actor_out(actor), key_out(key))
         except ChannelError as error:
             _log.warning("roles on %s are not known: %s", key.channel, redact(str(error)))
             return frozenset()

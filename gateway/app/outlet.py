@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from channels.base import (
+    Actor,
     Channel,
     ChannelBusy,
     ChannelDown,
@@ -96,6 +97,7 @@ class ChannelOutlet:
             kind="answer" if row.kind == "answer" else "notice",
             repeat=row.repeat,
             reply_to=row.reply_to,
+            only=Actor(*row.payload["only"]) if "only" in row.payload else None,
         )
 
     async def _show(self, row: Delivery) -> str:

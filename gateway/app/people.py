@@ -10,6 +10,7 @@ from gateway.intake import Route
 from gateway.messages import Actor, ThreadKey
 
 EVERYONE = "*"
+ROLE = "role:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,8 @@ class RouteRule:
 class ConfiguredRules:
     """See gateway.intake.Rules. `users`: ids by channel; a channel that is missing or empty lets
     nobody in. `workspaces`: each channel's own, for entries that do not name one. `pairing`: the
-    channels that give unknown people a code."""
+    channels that give unknown people a code. `context`: how many earlier messages of a thread are
+    read when the agent is called into it, by channel."""
 
     default_agent: str
     users: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -35,13 +37,19 @@ class ConfiguredRules:
     workspaces: Mapping[str, str] = field(default_factory=dict)
     operators: tuple[str, ...] = ()
     pairing: frozenset[str] = frozenset()
+    context: Mapping[str, int] = field(default_factory=dict)
 
-    def may_talk(self, actor: Actor) -> bool:
-        """Ids only; everyone only where the configuration says so."""
+    def may_talk(self, actor: Actor, *, guest: bool = False, roles: frozenset[str] = frozenset()) -> bool:
+        """Ids only; everyone only where the configuration says so, and a guest only by id or role."""
         allowed = self.users.get(actor.channel, frozenset())
-        if EVERYONE in allowed:
-            return bool(actor.user)
-        return actor.user in allowed or f"{actor.workspace}:{actor.user}" in allowed
+        if EVERYONE in allowed and actor.user and not guest:
+            return True
+        spelled = {actor.user, f"{actor.workspace}:{actor.user}", *(f"{ROLE}{role}" for role in roles)}
+        return not spelled.isdisjoint(allowed)
+
+    def by_role(self, channel: str) -> bool:
+        """Whether the channel's list names roles, which the platform has to be asked about."""
+        return any(entry.startswith(ROLE) for entry in self.users.get(channel, ()))
 
     def is_admin(self, actor: Actor) -> bool:
         """Those who may let others in: operators, and whoever decides in a channel."""
@@ -65,13 +73,15 @@ class ConfiguredRules:
 
     def place(self, entry: str) -> ThreadKey | None:
         """`channel:workspace:conversation[:thread]`, or without the workspace where the channel
-        has only one. None for a channel that is not here."""
+        has only one. None for a channel that is not here, or a place that needs its workspace."""
         channel, *rest = entry.split(":")
         workspace = self.workspaces.get(channel)
         if workspace is None or not rest:
             return None
-        if workspace and rest[0] == workspace and len(rest) > 1:
-            rest = rest[1:]
+        if len(rest) > 1 and (not workspace or rest[0] == workspace):
+            workspace, *rest = rest
+        if not workspace:
+            return None
         return ThreadKey(channel, workspace, rest[0], rest[1] if len(rest) > 1 else "")
 
 

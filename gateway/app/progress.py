@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from channels.base import Channel, ChannelError, Progress
-from gateway.bridge import key_out
+from channels.base import Actor, Channel, ChannelError, Progress
+from gateway.bridge import actor_out, key_out
 from gateway.events import AssistantDelta, AssistantText, Event, SessionStarted, ToolStarted, TurnDone
 from gateway.messages import ThreadKey
 from gateway.store.rows import Claim
@@ -23,9 +23,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Sign:
-    """What one thread shows: `state` is next, `task` shows it, `begin` starts the first one."""
+    """What one thread shows: `state` is next, `task` shows it, `begin` starts the first one. `actor`:
+    whom the turn answers."""
 
     state: Progress | None
+    actor: Actor | None = None
     begin: asyncio.TimerHandle | None = None
     text: str = ""
     task: asyncio.Task[None] | None = None
@@ -46,7 +48,9 @@ class ProgressSigns:
         match event:
             case SessionStarted() if key.channel in self._channels and key.channel != "web":
                 begin = asyncio.get_running_loop().call_later(QUIET, self._begin, key)
-                self._signs[key] = _Sign(state=Progress(kind="thinking"), begin=begin)
+                self._signs[key] = _Sign(
+                    state=Progress(kind="thinking"), actor=actor_out(claim.requester), begin=begin
+                )
             case TurnDone() if (sign := self._signs.pop(key, None)) is not None:
                 self._end(key, sign)
             case AssistantDelta(text=text) if (sign := self._signs.get(key)) is not None:
@@ -89,6 +93,7 @@ class ProgressSigns:
     async def _tell(self, key: ThreadKey, sign: _Sign) -> None:
         while (state := sign.state) is not None:
             sign.state = None
+            state = replace(state, actor=sign.actor)
             channel = self._channels.get(key.channel)
             if channel is None:
                 return

@@ -85,6 +85,9 @@ class Store(Protocol):
         with `have` bring the log along unless the caller has it.
         An `edited` message replaces the text of one that still waits and is otherwise ignored."""
 
+    async def withdraw(self, key: ThreadKey, message_id: str) -> bool:
+        """Take a message that still waits out of the queue; False when none waits under that id."""
+
     async def accept_press(self, press: Press) -> bool:
         """Store a press once; False for one that is known already."""
 
@@ -266,6 +269,10 @@ class Store(Protocol):
     async def session(self, session_id: str) -> SessionView | None: ...
 
     async def session_of(self, key: ThreadKey) -> SessionView | None: ...
+
+    async def own_thread(self, key: ThreadKey, actor: Actor) -> ThreadKey | None:
+        """The newest thread of `key`'s conversation whose last turn was this person's, among the
+        200 newest; None for none."""
 
     async def sessions(self, limit: int = 100) -> list[SessionView]:
         """Most recently used first."""

@@ -152,6 +152,9 @@ class SqliteStore:
 
         return await self._submit(take)
 
+    async def withdraw(self, key: ThreadKey, message_id: str) -> bool:
+        return await self._submit(lambda db: inbox.withdraw(db, key, message_id))
+
     async def press_done(self, key: ThreadKey, action_id: str) -> None:
         await self._submit(lambda db: inbox.done(db, key, action_id, "press"), hurry=False)
 
@@ -366,6 +369,9 @@ class SqliteStore:
 
     async def session_of(self, key: ThreadKey) -> SessionView | None:
         return await self._read(lambda db: looking.session_of(db, key))
+
+    async def own_thread(self, key: ThreadKey, actor: Actor) -> ThreadKey | None:
+        return await self._read(lambda db: looking.own_thread(db, key, actor))
 
     async def sessions(self, limit: int = 100) -> list[SessionView]:
         return await self._read(lambda db: looking.sessions(db, limit))

@@ -351,6 +351,7 @@ class ChannelContract:
         card = an_approval(forms=(form,))
         card = replace(card, buttons=(*card.buttons, Button(label="Deny with feedback", data=data)))
         ref = await harness.channel.show(harness.thread, card)
+        harness.inbox.cards.append(card)
         if restart:
             await harness.restart()
         await harness.press(ref, "Deny with feedback")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -27,9 +27,12 @@ RETRY_AFTER = 7.0  # seconds that a busy platform asks for
 
 
 class Inbox:
-    """What the gateway would have stored. `refuse` makes the next hand-overs fail."""
+    """What the gateway would have stored. `refuse` makes the next hand-overs fail. `cards`: what a
+    channel is told when it asks for forms and for what waits; `wrong`: what it is told about fields."""
 
     def __init__(self) -> None:
+        self.cards: list[Card] = []
+        self.wrong: dict[str, str] = {}
         self.messages: list[InboundMessage] = []
         self.presses: list[InboundPress] = []
         self.changes: list[InboundChange] = []
@@ -51,6 +54,16 @@ class Inbox:
     async def change(self, change: InboundChange) -> None:
         self._attempt()
         self.changes.append(change)
+
+    async def form(self, press: InboundPress) -> Form | str:
+        forms = [form for card in self.cards for form in card.forms if form.data == press.data]
+        return forms[0] if forms else "There is no such form."
+
+    async def faults(self, press: InboundPress) -> Mapping[str, str]:
+        return self.wrong
+
+    async def waiting(self, actor: Actor) -> Sequence[Card]:
+        return [card for card in self.cards if card.state == "open"]
 
     async def wait_for(self, check: Callable[[], T], within: float = 10.0) -> T:
         """Wait until `check` is true; bounded. Returns what it gave."""

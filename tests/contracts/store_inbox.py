@@ -8,6 +8,7 @@ from gateway.messages import user
 from gateway.store.base import Store
 from tests.contracts.store_scene import (
     ANN,
+    BOB,
     KEY,
     OTHER,
     StoreHarness,
@@ -50,6 +51,32 @@ class InboxContract:
         assert here.session_id != there.session_id
         thread = KEY._replace(thread="t9")
         assert (await say(store, "one", harness.clock, message_id="5", key=thread)).outcome == "duplicate"
+
+    async def test_a_waiting_message_can_be_taken_out_of_the_queue_and_no_other(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
+        claim = await begun(store, harness.clock, "first", message_id="a")
+        await say(store, "second", harness.clock, message_id="b")
+        await say(store, "third", harness.clock, message_id="c")
+        assert [await store.withdraw(KEY, id_) for id_ in ("a", "b", "b", "z")] == [False, True, False, False]
+        assert await store.queued_texts(claim.lease.session_id) == [("c", "third")]
+        assert (await say(store, "second", harness.clock, message_id="b")).outcome == "duplicate"
+
+    async def test_a_person_s_newest_thread_of_a_conversation_is_found(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
+        for number, actor in enumerate((ANN, ANN, BOB), 1):
+            await say(
+                store,
+                "hello",
+                harness.clock,
+                message_id=f"{number}",
+                key=KEY._replace(thread=f"{number}"),
+                actor=actor,
+            )
+        assert await store.own_thread(KEY, ANN) == KEY._replace(thread="2")
+        assert await store.own_thread(KEY, BOB) == KEY._replace(thread="3")
+        assert await store.own_thread(OTHER, ANN) is None
 
     async def test_a_message_and_a_press_may_have_the_same_id(
         self, harness: StoreHarness, store: Store

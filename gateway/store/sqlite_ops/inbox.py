@@ -158,6 +158,11 @@ def done(db: Connection, key: ThreadKey, message_id: str, kind: Literal["message
     db.execute(SQL["inbox_done"], (*key[:3], message_id, kind))
 
 
+def withdraw(db: Connection, key: ThreadKey, message_id: str) -> bool:
+    """See Store.withdraw."""
+    return db.execute(SQL["withdraw_inbox"], (*key[:3], message_id)).rowcount == 1
+
+
 def used(db: Connection, key: ThreadKey, message_id: str) -> None:
     """A waiting message was taken as a decision: the session's next turn answers it."""
     db.execute(SQL["inbox_taken"], (1, *key[:3], message_id))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from sqlite3 import Connection
 
-from gateway.messages import Message, ThreadKey, decode_messages
+from gateway.messages import Actor, Message, ThreadKey, decode_messages
 from gateway.store.rows import CallRecord, Notice, PendingRecord, SessionView, Timer, TurnView
 from gateway.store.sqlite_ops.codec import (
     SQL,
     Row,
+    actor_text,
     call_record,
     loads,
     pending_record,
@@ -29,6 +30,15 @@ def session_of(db: Connection, key: ThreadKey) -> SessionView | None:
     """See Store.session_of."""
     row = db.execute(SQL["thread_session"], key).fetchone()
     return None if row is None else session(db, row[0])
+
+
+def own_thread(db: Connection, key: ThreadKey, actor: Actor) -> ThreadKey | None:
+    """See Store.own_thread."""
+    for thread, session_id in db.execute(SQL["newest_threads"], key[:3]).fetchall():
+        last = db.execute(SQL["last_requester"], (session_id,)).fetchone()
+        if last is not None and last[0] == actor_text(actor):
+            return key._replace(thread=thread)
+    return None
 
 
 def sessions(db: Connection, limit: int) -> list[SessionView]:

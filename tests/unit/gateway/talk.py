@@ -40,6 +40,7 @@ class World:
     places: dict[str, ThreadKey] = field(default_factory=dict)
     answers: list[tuple[str, str]] = field(default_factory=list)
     roles: dict[str, frozenset[str]] = field(default_factory=dict)
+    earlier: list[InboundMessage] = field(default_factory=list)
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def texts(self, key: ThreadKey = HERE) -> list[str]:
@@ -116,6 +117,9 @@ class TalkChannel:
 
     async def roles(self, actor: Actor, thread: ThreadKey) -> frozenset[str]:
         return self.world.roles.get(actor.user, frozenset())
+
+    async def earlier(self, thread: ThreadKey, before: str, limit: int) -> Sequence[InboundMessage]:
+        return self.world.earlier[-limit:]
 
     async def _call(self) -> None:
         self.sending.set()
