@@ -349,7 +349,7 @@ def _picked(press: InboundPress, question: Question) -> list[str] | None:
         return None
     data = press.values[CHOSEN_FIELD]
     places = [unpack_press(d) for d in ((data,) if isinstance(data, str) else data)]
-    numbers = [int(place[1]) for place in places if place is not None and place[1].isdecimal()]
+    numbers = [int(n) for id_, n in filter(None, places) if id_ == pressed_card(press) and n.isdecimal()]
     return [question.options[n].result for n in numbers if n < len(question.options)]
 
 
