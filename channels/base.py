@@ -150,6 +150,13 @@ class Inbound(Protocol):
         """What is wrong with a submitted form, by field ("" for the whole of it). Empty: hand it
         over with `press`."""
 
+    async def card(self, press: InboundPress) -> Card | str:
+        """The open card that was pressed, as it stands now; or, in words, why there is none."""
+
+    async def seen(self, channel: str) -> Sequence[tuple[ThreadKey, str]]:
+        """For each conversation of the channel (`thread` empty) the newest numeric message id that
+        was ever handed over, so that what came meanwhile can be asked for after an absence."""
+
     async def waiting(self, actor: Actor) -> Sequence[Card]:
         """The open cards that this person may decide, oldest first, bounded."""
 

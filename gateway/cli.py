@@ -1,5 +1,5 @@
 """The command line: `threadgate demo | run | ask | chat | pending | resolve | pair | sessions |
-render`.
+render | slack manifest`.
 
 Errors are one line that names the key and the mend; a traceback is never shown to a person. Exit
 codes: 0 done, 1 failed or cancelled, 2 usage or configuration, 3 partial, 4 no model reachable,
@@ -30,6 +30,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+slack = typer.Typer(help="What setting up Slack needs.", no_args_is_help=True)
+app.add_typer(slack, name="slack")
 ConfigOption = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="the configuration file (default: config.toml here, or the demo)"),
@@ -175,6 +177,18 @@ def _json_object(text: str) -> dict[str, Any] | None:
         return msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise ConfigError("--args", f"is not a JSON object: {error}", '{"amount": 20}') from error
+
+
+@slack.command()
+def manifest(
+    transport: Annotated[str, typer.Option(help="socket, or http for requests to --url")] = "socket",
+    url: Annotated[str, typer.Option(help="for http: the public address of this gateway, https://...")] = "",
+    name: Annotated[str, typer.Option(help="what the bot is called")] = "Threadgate",
+) -> None:
+    """Print an app manifest: scopes, events, commands, App Home. Paste it at api.slack.com/apps."""
+    from gateway.app.oneshot import slack_manifest
+
+    typer.echo(slack_manifest(transport, url, name))
 
 
 @app.command()

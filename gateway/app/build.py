@@ -14,7 +14,8 @@ from gateway.app.people import ConfiguredRules, RouteRule
 from gateway.clock import Clock, SystemClock
 from gateway.commands import COMMANDS
 from gateway.config import Config, ConfigErrors, build_agents
-from gateway.config.values import ModelSection, TelegramSection
+from gateway.config.people import as_role
+from gateway.config.values import ModelSection, SlackSection, TelegramSection
 from gateway.errors import ConfigError
 from gateway.providers.base import Model
 from gateway.providers.retry import ResilientModel
@@ -32,15 +33,16 @@ def build_parts(config: Config, *, clock: Clock | None = None, channels: bool = 
         raise ConfigErrors([ConfigError(*line.split(": ", 1)) for line in missing])
     clock = clock or SystemClock()
     agents = build_agents(config)
+    operators = tuple(map(as_role, config.gateway.operators))
     platforms = tuple(_channels(config)) if channels else ()
     return Parts(
         store=build_store(config, clock),
         agents=agents,
         model_of=model_factory(config, clock),
-        rules=_rules(config, platforms),
+        rules=_rules(config, operators),
         channels=platforms,
         web=_web(config) if channels else None,
-        operators=config.gateway.operators,
+        operators=operators,
         environment=config.gateway.environment,
         drain=config.gateway.drain,
         data_dir=config.gateway.data_dir,
@@ -103,10 +105,27 @@ def _model(name: str, section: ModelSection, data_dir: Path) -> Model:
 
 def _channels(config: Config) -> list[Channel]:
     channels: list[Channel] = []
-    telegram = config.channels.telegram
+    slack, telegram = config.channels.slack, config.channels.telegram
+    if slack is not None:
+        channels.append(_slack(slack))
     if telegram is not None:
         channels.append(_telegram(telegram))
     return channels
+
+
+def _slack(section: SlackSection) -> Channel:
+    from channels.slack.adapter import SlackChannel
+
+    return SlackChannel(
+        section.bot_token,
+        app_token=section.app_token,
+        signing_secret=section.signing_secret,
+        api_base=section.api_base,
+        listen=section.listen,
+        connections=section.connections,
+        mention=section.mention,
+        file_limit=section.file_limit,
+    )
 
 
 def _telegram(section: TelegramSection) -> Channel:
@@ -134,11 +153,15 @@ def _web(config: Config) -> Web | None:
     return Web(host=section.host, port=section.port, tokens=section.token)
 
 
-def _rules(config: Config, platforms: tuple[Channel, ...]) -> ConfiguredRules:
+def _rules(config: Config, operators: tuple[str, ...]) -> ConfiguredRules:
     users: dict[str, frozenset[str]] = {"web": frozenset("*"), "cli": frozenset("*")}
     approvers: dict[str, tuple[str, ...]] = {}
     workspaces = {"web": LOCAL, "cli": LOCAL}
-    telegram = config.channels.telegram
+    slack, telegram = config.channels.slack, config.channels.telegram
+    if slack is not None:
+        users["slack"] = frozenset(as_role(f"slack:{entry}").removeprefix("slack:") for entry in slack.users)
+        approvers["slack"] = tuple(as_role(f"slack:{entry}") for entry in slack.approvers)
+        workspaces["slack"] = ""  # every entry names its own
     if telegram is not None:
         users["telegram"] = frozenset(telegram.users)
         approvers["telegram"] = tuple(f"telegram:{entry}" for entry in telegram.approvers)
@@ -151,6 +174,11 @@ def _rules(config: Config, platforms: tuple[Channel, ...]) -> ConfiguredRules:
         approvers=approvers,
         routes=[RouteRule(match=r.match, agent=r.agent, tenant=r.tenant) for r in config.routes],
         workspaces=workspaces,
-        operators=config.gateway.operators,
-        pairing=frozenset({"telegram"} if telegram is not None and telegram.pairing else ()),
+        operators=operators,
+        pairing=frozenset(
+            name
+            for name, section in (("slack", slack), ("telegram", telegram))
+            if section is not None and section.pairing
+        ),
+        context={"slack": slack.thread_context} if slack is not None else {},
     )

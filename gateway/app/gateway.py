@@ -213,7 +213,7 @@ class Gateway:
         is reported and left out; the others run. Raises StoreError, and ChannelError when none runs."""
         await self.store.open()
         found = await self.store.start_up(self.parts.clock.now())
-        inbound = GatewayInbound(self.intake, self._places, self._cards)
+        inbound = GatewayInbound(self.intake, self._places, self._cards, self.store)
         await asyncio.gather(*(self._start_channel(c, inbound) for c in list(self.channels.values())))
         if self.failed and not self.channels:
             await self.store.close()

@@ -18,6 +18,7 @@ from channels.base import (
     InboundPress,
     MessageRef,
 )
+from channels.base import ThreadKey as ChannelKey
 from gateway.app.places import Places
 from gateway.approvals import Resolution
 from gateway.bridge import (
@@ -49,8 +50,8 @@ _log = logging.getLogger(__name__)
 class GatewayInbound:
     """See channels.base.Inbound."""
 
-    def __init__(self, intake: Intake, places: Places, cards: CardPresses) -> None:
-        self._intake, self._places, self._cards = intake, places, cards
+    def __init__(self, intake: Intake, places: Places, cards: CardPresses, store: Store) -> None:
+        self._intake, self._places, self._cards, self._store = intake, places, cards, store
 
     async def message(self, message: InboundMessage) -> None:
         """Store a message. Raises StoreError."""
@@ -85,9 +86,17 @@ class GatewayInbound:
         """See channels.base.Inbound. Raises StoreError."""
         return await self._cards.faults(press)
 
+    async def card(self, press: InboundPress) -> Card | str:
+        """See channels.base.Inbound. Raises StoreError."""
+        return await self._cards.card(press)
+
     async def waiting(self, actor: ChannelActor) -> Sequence[Card]:
         """See channels.base.Inbound. Raises StoreError."""
         return await self._cards.waiting(actor)
+
+    async def seen(self, channel: str) -> Sequence[tuple[ChannelKey, str]]:
+        """See channels.base.Inbound. Raises StoreError."""
+        return [(key_out(key), newest) for key, newest in await self._store.seen(channel)]
 
 
 def _body(press: InboundPress) -> Json:
@@ -182,6 +191,11 @@ class CardPresses:
         if isinstance(found, ClickResult):
             return found.text
         return form_of(found, press) or "This button does nothing here."
+
+    async def card(self, press: InboundPress) -> Card | str:
+        """The open card of a press, or why there is none. Raises StoreError."""
+        found, _ = await self._looked_up(press)
+        return found.text if isinstance(found, ClickResult) else card(found)
 
     async def faults(self, press: InboundPress) -> Mapping[str, str]:
         """What is wrong with a submitted form. Nothing, where the press itself will get its answer."""

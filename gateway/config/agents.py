@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from gateway.agent import Agent
+from gateway.config.people import as_role
 from gateway.config.problems import Bad, combined, nearest
 from gateway.config.values import AgentSection, RuleSection
 from gateway.errors import ConfigError
@@ -87,7 +88,7 @@ def _rule(section: RuleSection) -> Rule:
         scope=Scope(
             tenant=section.scope.tenant, environment=section.scope.environment, agent=section.scope.agent
         ),
-        approvers=section.approvers,
+        approvers=tuple(map(as_role, section.approvers)),
         notify=section.notify,
         expires=section.expires,
         quorum=section.quorum,

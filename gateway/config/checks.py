@@ -21,7 +21,7 @@ from gateway.config.values import (
 from gateway.errors import ConfigError
 
 PROVIDERS = frozenset({"anthropic", "scripted"})
-CHANNELS = frozenset({"telegram", "web"})
+CHANNELS = frozenset({"slack", "telegram", "web"})
 TELEGRAM_PORTS = (443, 80, 88, 8443)
 LATER = ("webhooks", "mcp", "schedules")
 
@@ -140,7 +140,7 @@ def _channels(document: Document) -> Iterator[ConfigError]:
     slack = channels.slack
     if slack is not None and slack.app_token is None and slack.signing_secret is None:
         yield ConfigError("channels.slack.app_token", "is missing", "or signing_secret for HTTP")
-    for name in ("slack", "discord", "telegram"):
+    for name in ("discord", "telegram"):  # on Slack ids beside "*" are those of guests
         section = getattr(channels, name)
         if section is not None and "*" in section.users and len(section.users) > 1:
             yield ConfigError(f"channels.{name}.users", '"*" beside ids', 'either ["*"] for everyone, or ids')

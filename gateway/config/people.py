@@ -22,7 +22,7 @@ class Form:
 
 PERSON = {
     "slack": Form(
-        pattern=re.compile(r"(?:T[A-Z0-9]+:)?[UWS][A-Z0-9]+"),
+        pattern=re.compile(r"(?:[TE][A-Z0-9]+:)?[UWS][A-Z0-9]+"),
         mend="ids look like T012AB:U345CD, a user group's like S678EF: open the person's profile in Slack, "
         'then the menu with three dots, "Copy member ID"',
     ),
@@ -45,8 +45,9 @@ PERSON = {
 
 THREAD = {
     "slack": Form(
-        pattern=re.compile(r"(?:T[A-Z0-9]+:)?[CDG][A-Z0-9]+(?::\d+\.\d+)?"),
-        mend="ids look like T012AB:C345CD: open the channel's details in Slack, the id is at the bottom",
+        pattern=re.compile(r"[TE][A-Z0-9]+:[CDG][A-Z0-9]+(?::\d+\.\d+)?"),
+        mend="ids look like T012AB:C345CD (workspace and channel): open the channel in Slack in a browser, "
+        "both are in its address",
     ),
     "discord": Form(
         pattern=re.compile(r"\d+(?::\d+)?", re.ASCII),
@@ -59,6 +60,16 @@ THREAD = {
     ),
     "webhook": Form(pattern=re.compile(r"[A-Za-z0-9_-]+"), mend="write the name of a table [webhooks.NAME]"),
 }
+
+
+_SLACK_GROUP = re.compile(r"(?:(?:[TE][A-Z0-9]+|role):)?(S[A-Z0-9]+)")
+
+
+def as_role(person: str) -> str:
+    """The same person as `channel:id`, a Slack user group as `slack:role:ID`, whatever way it was written."""
+    channel, _, rest = person.partition(":")
+    group = _SLACK_GROUP.fullmatch(rest) if channel == "slack" else None
+    return f"slack:role:{group[1]}" if group else person
 
 
 def check_person(value: str, *, shown: str = "") -> str:

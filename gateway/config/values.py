@@ -37,6 +37,7 @@ from gateway.config.parsing import (
 )
 from gateway.gate import Operator, Verdict
 
+Mention = Literal["start", "always", "never"]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Provider = Literal["anthropic", "openai", "deepseek", "kimi", "glm", "gemini", "scripted"]
@@ -159,7 +160,12 @@ class ScheduleSection(Section, frozen=True, kw_only=True):
 
 
 class SlackSection(Section, frozen=True, kw_only=True):
-    """`[channels.slack]`."""
+    """`[channels.slack]`. With `app_token` over Socket Mode, else over HTTP: Slack posts to `listen`
+    (plain HTTP, for whatever ends TLS in front of it) what it signs with `signing_secret`. `users`: ids
+    and user groups; empty: nobody; `"*"`: every full member, guests and other organisations only by
+    id. `mention`: whether the bot has to be mentioned to `start` a thread only, `always` or `never`.
+    `connections`: sockets that are held open at once. `thread_context`: how many earlier messages are
+    read when the bot is called into a thread. `pairing`, `file_limit`: see TelegramSection."""
 
     bot_token: Secret
     app_token: Secret | None = None
@@ -167,6 +173,12 @@ class SlackSection(Section, frozen=True, kw_only=True):
     api_base: Url = "https://slack.com/api/"
     users: tuple[SlackUser, ...] = ()
     approvers: tuple[SlackPerson, ...] = ()
+    pairing: bool = True
+    mention: Mention = "start"
+    thread_context: Annotated[int, msgspec.Meta(ge=0, le=100)] = 20
+    connections: Annotated[int, msgspec.Meta(ge=1, le=10)] = 2
+    listen: Listen = ("127.0.0.1", 3000)
+    file_limit: Size = 20_000_000
 
 
 class DiscordSection(Section, frozen=True, kw_only=True):

@@ -274,6 +274,10 @@ class Store(Protocol):
         """The newest thread of `key`'s conversation whose last turn was this person's, among the
         200 newest; None for none."""
 
+    async def seen(self, channel: str, limit: int = 500) -> list[tuple[ThreadKey, str]]:
+        """For each conversation of a channel (at most `limit`; `thread` is empty) the newest message
+        id that was ever stored, where ids are numbers of the same length that rise with time."""
+
     async def sessions(self, limit: int = 100) -> list[SessionView]:
         """Most recently used first."""
 

@@ -373,6 +373,9 @@ class SqliteStore:
     async def own_thread(self, key: ThreadKey, actor: Actor) -> ThreadKey | None:
         return await self._read(lambda db: looking.own_thread(db, key, actor))
 
+    async def seen(self, channel: str, limit: int = 500) -> list[tuple[ThreadKey, str]]:
+        return await self._read(lambda db: looking.seen(db, channel, limit))
+
     async def sessions(self, limit: int = 100) -> list[SessionView]:
         return await self._read(lambda db: looking.sessions(db, limit))
 

@@ -19,6 +19,7 @@ from channels.base import (
     InboundPress,
     MessageRef,
     ThreadKey,
+    unpack_press,
 )
 
 T = TypeVar("T")
@@ -58,6 +59,18 @@ class Inbox:
     async def form(self, press: InboundPress) -> Form | str:
         forms = [form for card in self.cards for form in card.forms if form.data == press.data]
         return forms[0] if forms else "There is no such form."
+
+    async def card(self, press: InboundPress) -> Card | str:
+        unpacked = unpack_press(press.data)
+        cards = [card for card in self.cards if unpacked and card.card_id == unpacked[0]]
+        return cards[0] if cards else "There is no such card."
+
+    async def seen(self, channel: str) -> Sequence[tuple[ThreadKey, str]]:
+        newest: dict[ThreadKey, str] = {}
+        for message in self.messages:
+            place = message.thread._replace(thread="")
+            newest[place] = max(newest.get(place, "0"), message.message_id, key=int)
+        return list(newest.items())
 
     async def faults(self, press: InboundPress) -> Mapping[str, str]:
         return self.wrong

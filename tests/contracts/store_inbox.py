@@ -78,6 +78,20 @@ class InboxContract:
         assert await store.own_thread(KEY, BOB) == KEY._replace(thread="3")
         assert await store.own_thread(OTHER, ANN) is None
 
+    async def test_the_newest_message_of_every_conversation_is_known(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
+        assert await store.seen(KEY.channel) == []
+        for number in (101, 103, 102):
+            await say(store, "hello", harness.clock, message_id=f"{number}")
+        await say(store, "hello", harness.clock, message_id="cmd|x")
+        await store.accept_press(press("999", harness.clock))
+        await say(store, "hello", harness.clock, message_id="50", key=OTHER._replace(thread="7"))
+        await say(store, "hello", harness.clock, message_id="60", key=OTHER._replace(channel="web"))
+        assert await store.seen(KEY.channel) == [(KEY, "103"), (OTHER, "50")]
+        assert await store.seen(KEY.channel, limit=1) == [(KEY, "103")]
+        assert await store.seen("slack") == []
+
     async def test_a_message_and_a_press_may_have_the_same_id(
         self, harness: StoreHarness, store: Store
     ) -> None:

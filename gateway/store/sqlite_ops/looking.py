@@ -41,6 +41,21 @@ def own_thread(db: Connection, key: ThreadKey, actor: Actor) -> ThreadKey | None
     return None
 
 
+def seen(db: Connection, channel: str, limit: int) -> list[tuple[ThreadKey, str]]:
+    """See Store.seen. One look-up in the index for each conversation, however much was said there."""
+    found: list[tuple[ThreadKey, str]] = []
+    place = ("", "")
+    while len(found) < limit:
+        row = db.execute(SQL["next_conversation"], (channel, *place)).fetchone()
+        if row is None:
+            break
+        place = (row[0], row[1])
+        ids = [r[0] for r in db.execute(SQL["last_ids"], (channel, *place)) if r[0].isdecimal()]
+        if ids:
+            found.append((ThreadKey(channel, *place, ""), max(ids, key=int)))
+    return found
+
+
 def sessions(db: Connection, limit: int) -> list[SessionView]:
     """See Store.sessions."""
     rows = db.execute(SQL["session_view"] + " ORDER BY s.updated_at DESC LIMIT ?", (limit,))

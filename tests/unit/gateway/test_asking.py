@@ -59,6 +59,9 @@ async def test_no_form_opens_for_those_who_may_not_decide_or_on_a_card_that_is_n
         assert await ask(press("v1:p_none:e", ref)) == unknown
         assert await ask(press("nonsense", ref)) == unknown
         assert isinstance(await ask(press(edit, None, listed=True)), Form)
+        look = inbound(office).card
+        assert await look(press(edit, ref)) == house.world.cards[ref]
+        assert await look(press(edit, "r999")) == unknown
         assert await ask(press(edit, None)) == unknown
 
 

@@ -1,0 +1,3 @@
+SELECT workspace, conversation FROM inbox
+ WHERE channel = ? AND (workspace, conversation) > (?, ?)
+ ORDER BY workspace, conversation LIMIT 1
