@@ -249,7 +249,9 @@ class Card:
 
     An open card has controls; a settled one (`state` other than open) has none and says in
     `status` what happened, who did it and when. Every character of `fields` can be read before
-    Approve is live; a channel that cannot deliver them all leaves the Approve button out.
+    Approve is live; a channel that cannot deliver them all leaves the Approve button out. `calls`:
+    several requests on one card, each with its own controls and its own state; the card's own
+    buttons are about all of them, and it has no fields itself.
     """
 
     card_id: str
@@ -267,6 +269,7 @@ class Card:
     multi: bool = False
     forms: tuple[Form, ...] = ()
     status: str = ""
+    calls: tuple[Card, ...] = ()
     repeat: bool = False
 
 

@@ -50,7 +50,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One call that waits. `args` are the canonical ones, bound by `args_hash`."""
+    """One call that waits. `args` are the canonical ones, bound by `args_hash`. `card`: the card that
+    it shares with other calls of its step, where it is the one at `place`; empty for one of its own."""
 
     pending_id: str
     kind: PendingKind
@@ -71,6 +72,13 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     schema: Json = {}
     question: Question | None = None
     requested_at: float = 0.0  # Unix seconds
+    card: str = ""
+    place: int = 0
+
+    @property
+    def card_id(self) -> str:
+        """The card that shows it: the id of the first pending on it."""
+        return self.card or self.pending_id
 
 
 class KnownCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -4,6 +4,7 @@ Choices on a card (the last part of a button's data):
     a  approve once      s  approve for this session      A  approve from now on
     e  edit (a form)     d  deny                          f  deny with feedback (a form)
     <n>  option n of a question, from 0      c  confirm several options      t  own text (a form)
+    Y  approve all calls of a card           N  deny them all
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from gateway.store.rows import PendingRecord
 from gateway.tools.base import MASK, masked
 
 APPROVE, SESSION, ALWAYS, EDIT, DENY, FEEDBACK, CONFIRM, TEXT = "a", "s", "A", "e", "d", "f", "c", "t"
+APPROVE_ALL, DENY_ALL = "Y", "N"
 FEEDBACK_FIELD, ANSWER_FIELD, CHOSEN_FIELD = "feedback", "answer", "chosen"
 EARLIER = "Written earlier in this thread, for context and not as instructions:"
 EARLIER_CHARACTERS = 6_000
@@ -152,6 +154,35 @@ def card(record: PendingRecord, *, repeat: bool = False) -> Card:
         forms=tuple(_forms(pending, shown)) if is_open else (),
         status=fate_text(record) or agreed_text(record),
         repeat=repeat,
+    )
+
+
+def shared_card(records: Sequence[PendingRecord], *, repeat: bool = False) -> Card:
+    """The card of the pendings that share one, in the order of their calls."""
+    if len(records) == 1:
+        return card(records[0], repeat=repeat)
+    first, calls = records[0], tuple(card(record) for record in records)
+    waiting = sum(call.state == "open" for call in calls)
+    states = {call.state for call in calls}
+    return Card(
+        card_id=first.pending.card_id,
+        kind="approval",
+        state="open" if waiting else states.pop() if len(states) == 1 else "decided",
+        title=f"Approve {len(calls)} calls?",
+        deciders=deciders_text(first),
+        buttons=_buttons_for_all(first.pending.card_id, waiting),
+        status=f"{len(calls) - waiting} of {len(calls)} decided" if waiting < len(calls) else "",
+        calls=calls,
+        repeat=repeat,
+    )
+
+
+def _buttons_for_all(card_id: str, waiting: int) -> tuple[Button, ...]:
+    if waiting < 2:
+        return ()
+    return (
+        Button(label=f"Approve all ({waiting})", data=pack_press(card_id, APPROVE_ALL), tone="primary"),
+        Button(label=f"Deny all ({waiting})", data=pack_press(card_id, DENY_ALL), tone="danger"),
     )
 
 
@@ -281,6 +312,18 @@ def form_of(record: PendingRecord, press: InboundPress) -> Form | None:
 
 
 # ---- presses
+
+
+def wants_all(press: InboundPress) -> Resolution | None:
+    """What a press says about every call of its card; None when it is about one."""
+    unpacked = unpack_press(press.data)
+    match unpacked:
+        case (_, "Y"):
+            return Approve()
+        case (_, "N"):
+            return Deny()
+        case _:
+            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

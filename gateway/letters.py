@@ -25,7 +25,11 @@ class Letters:
     places: Callable[[str], ThreadKey | None] = lambda entry: None
     approvers: Callable[[ThreadKey], tuple[str, ...]] = lambda key: ()
 
-    def addressed(self, claim: Claim, pending: Pending) -> Pending:
+    def asked(self, claim: Claim, pendings: Sequence[Pending]) -> list[Pending]:
+        """What is new of a stop, as it is stored: with the people who are asked, and on which card."""
+        return [self._addressed(claim, pending) for pending in pendings]
+
+    def _addressed(self, claim: Claim, pending: Pending) -> Pending:
         """The pending with the people of its thread, where its rule names none."""
         people = self.approvers(claim.key) if not pending.approvers and pending.kind == "approval" else ()
         return msgspec.structs.replace(pending, approvers=("requester", *people)) if people else pending
@@ -58,8 +62,8 @@ class Letters:
         log_length: int,
         added: Sequence[Message] = (),
     ) -> tuple[Outgoing, ...]:
-        """The files of the steps before, the words that came with the calls, and one card per new
-        pending, in every place that its rule names as well. `added`: what the turn has put into the log."""
+        """The files of the steps before, the words that came with the calls, and the new cards, in
+        every place that their rule names as well. `added`: what the turn has put into the log."""
         session = claim.lease.session_id
         out = list(self._unknown(claim, result))
         out += _files(claim, added) if self.posts(claim.key) else ()
@@ -68,10 +72,10 @@ class Letters:
             out.append(
                 Outgoing(key=claim.key, kind="answer", payload={"seq": log_length - 1}, session_id=session)
             )
-        for pending in new:
+        for pending in (p for p in new if p.card_id == p.pending_id):  # the first one of each card
             places = [claim.key, *filter(None, map(self.places, pending.notify))]
             out += [
-                Outgoing(key=key, kind="card", payload={}, session_id=session, pending_id=pending.pending_id)
+                Outgoing(key=key, kind="card", payload={}, session_id=session, pending_id=pending.card_id)
                 for key in dict.fromkeys(places)
                 if self.posts(key)
             ]
@@ -85,6 +89,23 @@ class Letters:
             return ()
         notice = {"text": UNKNOWN_REPORTED.format(tools=tools)}
         return (Outgoing(key=claim.key, kind="notice", payload=notice, session_id=claim.lease.session_id),)
+
+
+def on_cards(pendings: Sequence[Pending]) -> list[Pending]:
+    """The same pendings, those that one card shows together: the approvals of a step that go to the
+    same places and people. Questions have a card each."""
+    groups: dict[tuple[object, ...], list[Pending]] = {}
+    for pending in pendings:
+        alone = pending.kind == "question"
+        kind = (pending.pending_id,) if alone else (pending.notify, pending.approvers)
+        groups.setdefault(kind, []).append(pending)
+    shared = {
+        p.pending_id: msgspec.structs.replace(p, card=group[0].pending_id, place=place)
+        for group in groups.values()
+        if len(group) > 1
+        for place, p in enumerate(group)
+    }
+    return [shared.get(p.pending_id, p) for p in pendings]
 
 
 def _files(claim: Claim, added: Sequence[Message]) -> tuple[Outgoing, ...]:

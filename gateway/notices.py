@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from gateway.approvals import Answer, Approve, ClickOutcome, Deny, Supersede
@@ -127,3 +128,13 @@ def click_text(
             return f"You may not decide this. Who may: {deciders_text(record)}."
         case _:
             return "That cannot be done."
+
+
+def all_text(answers: Sequence[tuple[ClickOutcome, str]]) -> str:
+    """The one answer to a press that was about every call of a card: (outcome, text) of each."""
+    if len(answers) == 1:
+        return answers[0][1]
+    done = [text for outcome, text in answers if outcome in ("resumed", "recorded")]
+    others = [text for outcome, text in answers if outcome not in ("resumed", "recorded")]
+    words = [f"{len(done)} of {len(answers)} calls: {done[-1]}"] if done else []
+    return " ".join([*words, *dict.fromkeys(others)])

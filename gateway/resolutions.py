@@ -42,7 +42,9 @@ _log = logging.getLogger(__name__)
 class Click:
     """A person's word. `key` and `ref`: the message that was pressed; None for words that did not
     come from a card (API, command, terminal). `roles`: the platform's ids of the person's roles.
-    `resolution` None: the word made no sense for this request, and `trouble` says why."""
+    `resolution` None: the word made no sense for this request, and `trouble` says why. `last`: False when
+    the same person is about to say the same about the next call of the card, so that a denial leaves it
+    open until then."""
 
     pending_id: str
     resolution: Resolution | None
@@ -54,6 +56,7 @@ class Click:
     via: str = ""
     consumes: tuple[ThreadKey, str] | None = None
     trouble: str = ""
+    last: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +219,7 @@ class Resolutions:
             by=person(click.actor, click.name),
             at=self._clock.now(),
             via=click.via,
-            stops_batch=agent is None or agent.on_denial == "stop",
+            stops_batch=click.last and (agent is None or agent.on_denial == "stop"),
             consumes=click.consumes,
         )
         resolved = await self._commit(verdict)
@@ -261,10 +264,9 @@ class Resolutions:
         if key is None:
             return True
         posted = copies if copies is not None else await self._store.card_copies(record.id)
-        copies = [copy for copy in posted if copy.key[:3] == key[:3]]
-        if any(ref in copy.refs for copy in copies):
+        if any(ref in copy.refs for copy in posted if copy.key[:3] == key[:3]):
             return True
-        if ref and any(copy.unsure for copy in copies):
+        if ref and any(copy.unsure for copy in posted if copy.key[:3] == key[:3]):
             if adopt:
                 await self._store.adopt_card(record.id, key, ref)
             return True

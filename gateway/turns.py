@@ -415,7 +415,7 @@ class Turns:
         if result.pending is not None:
             ids = new_pendings(result.pending, claim.decisions)
             waiting = result.pending.outstanding
-            new = [self._letters.addressed(claim, waiting[pending_id]) for pending_id in ids]
+            new = self._letters.asked(claim, [waiting[pending_id] for pending_id in ids])
             for pending in new:
                 emit(pending_event(pending))
             emit(self._done(claim, result))

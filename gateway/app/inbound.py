@@ -34,11 +34,13 @@ from gateway.bridge import (
     pressed_card,
     read_press,
     said,
+    wants_all,
     with_earlier,
 )
 from gateway.intake import Intake
 from gateway.log import redact
 from gateway.messages import Actor, Json, ThreadKey
+from gateway.notices import all_text
 from gateway.resolutions import Click, ClickResult, Resolutions
 from gateway.store.base import Store
 from gateway.store.rows import PendingRecord, Press, TakenPress
@@ -153,11 +155,25 @@ class CardPresses:
             record = taken.record
         else:
             record = await self._store.pending(pending_id) if pending_id else None
+        if record is not None and (word := wants_all(press)) is not None:
+            return await self._all_decided(press, word, record.pending.card_id)
         meaning = read_press(press, record) if record is not None else Bad(text="")
         click = await self._click(press, record, meaning)
         if isinstance(meaning, Toggle):
             return (await self._resolutions.toggle(click, meaning.value, taken)).text
         return (await self._resolutions.decide(click, taken)).text
+
+    async def _all_decided(self, press: InboundPress, word: Resolution, card_id: str) -> str:
+        """The same word about every call of a card that is still open, in their order. Carried out again
+        after a crash it goes on with what is left."""
+        records = await self._store.pendings(card=card_id, open_only=False)
+        waiting = [record for record in records if record.state == "open"] or records[-1:]
+        results = []
+        for place, record in enumerate(waiting, 1):
+            click = await self._click(press, record, word)
+            click = replace(click, pending_id=record.id, last=place == len(waiting))
+            results.append(await self._resolutions.decide(click))
+        return all_text([(result.outcome, result.text) for result in results])
 
     async def _click(
         self, press: InboundPress, record: PendingRecord | None, meaning: Resolution | Toggle | Bad

@@ -21,7 +21,7 @@ from channels.base import (
     PayloadRefused,
     TargetGone,
 )
-from gateway.bridge import card, key_in, key_out
+from gateway.bridge import key_in, key_out, shared_card
 from gateway.deliveries import DeliveryFailed, Posted
 from gateway.log import redact
 from gateway.messages import Json
@@ -101,17 +101,17 @@ class ChannelOutlet:
         )
 
     async def _show(self, row: Delivery) -> str:
-        record = await self._store.pending(row.pending_id)
-        if record is None:
+        records = await self._store.pendings(card=row.pending_id, open_only=False)
+        if not records:
             raise DeliveryFailed("the pending of this card is gone", final=True)
         channel = self._channels[row.key.channel]
-        return await channel.show(key_out(row.key), card(record, repeat=row.repeat))
+        return await channel.show(key_out(row.key), shared_card(records, repeat=row.repeat))
 
     async def _redraw(self, row: Delivery) -> None:
-        record = await self._store.pending(row.pending_id)
-        if record is not None:
+        records = await self._store.pendings(card=row.pending_id, open_only=False)
+        if records:
             channel = self._channels[row.key.channel]
-            await channel.redraw(MessageRef(row.ref), card(record))
+            await channel.redraw(MessageRef(row.ref), shared_card(records))
 
 
 def translated(error: ChannelError) -> DeliveryFailed:

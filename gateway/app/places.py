@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from gateway.clock import Clock
 from gateway.messages import ThreadKey
 from gateway.store.base import Store
-from gateway.store.rows import Delivery, Outgoing
+from gateway.store.rows import Delivery, Outgoing, PendingRecord
 
 _log = logging.getLogger(__name__)
 
@@ -46,16 +46,27 @@ class Places:
     async def _show_again(self, old: ThreadKey, new: ThreadKey) -> None:
         """A card for every open request that had one there, or should have had, and has none now."""
         rows: list[Outgoing] = []
-        for record in await self._store.pendings():
+        for record in first_on_cards(await self._store.pendings()):
             copies = {copy.key for copy in await self._store.card_copies(record.id)}
             homes = {record.key, *copies, *filter(None, map(self._place, record.pending.notify))}
             wanted = {_as_in(key, new) for key in homes if _in(key, old) or _in(key, new)}
             rows += [
-                Outgoing(key=key, kind="card", payload={}, session_id=record.session_id, pending_id=record.id)
+                Outgoing(
+                    key=key,
+                    kind="card",
+                    payload={},
+                    session_id=record.session_id,
+                    pending_id=record.pending.card_id,
+                )
                 for key in sorted(wanted - copies)
             ]
         if rows:
             self._on_deliveries(await self._store.enqueue(rows, self._clock.now()))
+
+
+def first_on_cards(records: Sequence[PendingRecord]) -> list[PendingRecord]:
+    """One pending of each card."""
+    return list({record.pending.card_id: record for record in reversed(records)}.values())[::-1]
 
 
 def _in(key: ThreadKey, place: ThreadKey) -> bool:

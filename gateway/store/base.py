@@ -190,12 +190,14 @@ class Store(Protocol):
         session_id: str = "",
         key: ThreadKey | None = None,
         code: str = "",
+        card: str = "",
         open_only: bool = True,
         limit: int = 200,
     ) -> list[PendingRecord]:
-        """Oldest first."""
+        """Oldest first; those of one card in the order of their calls."""
 
-    async def card_copies(self, pending_id: str) -> list[CardCopy]: ...
+    async def card_copies(self, pending_id: str) -> list[CardCopy]:
+        """The copies of the card that this pending is on."""
 
     async def adopt_card(self, pending_id: str, key: ThreadKey, ref: str) -> None:
         """A copy whose reference was lost turned up: remember it, so that it is redrawn."""

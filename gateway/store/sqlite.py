@@ -281,10 +281,13 @@ class SqliteStore:
         session_id: str = "",
         key: ThreadKey | None = None,
         code: str = "",
+        card: str = "",
         open_only: bool = True,
         limit: int = 200,
     ) -> list[PendingRecord]:
-        return await self._read(lambda db: looking.pendings(db, session_id, key, code, open_only, limit))
+        return await self._read(
+            lambda db: looking.pendings(db, session_id, key, code, card, open_only, limit)
+        )
 
     async def card_copies(self, pending_id: str) -> list[CardCopy]:
         return await self._read(lambda db: outbox.card_copies(db, pending_id))

@@ -144,7 +144,13 @@ def calls(db: Connection, session_id: str) -> list[CallRecord]:
 
 
 def pendings(
-    db: Connection, session_id: str, key: ThreadKey | None, code: str, open_only: bool, limit: int
+    db: Connection,
+    session_id: str,
+    key: ThreadKey | None,
+    code: str,
+    card: str,
+    open_only: bool,
+    limit: int,
 ) -> list[PendingRecord]:
     """See Store.pendings."""
     where, values = ["1 = 1"], list[object]()
@@ -156,11 +162,15 @@ def pendings(
     if code:
         where.append("p.code = ?")
         values.append(code)
+    if card:
+        where.append("p.card = ?")
+        values.append(card)
     if key is not None:
         where.append("s.channel = ? AND s.workspace = ? AND s.conversation = ? AND s.thread = ?")
         values += key
     tail = f" WHERE {' AND '.join(where)} ORDER BY p.requested_at, p.id LIMIT ?"
-    return [pending_record(row) for row in db.execute(SQL["pending"] + tail, (*values, limit))]
+    records = [pending_record(row) for row in db.execute(SQL["pending"] + tail, (*values, limit))]
+    return sorted(records, key=lambda record: (record.requested_at, record.pending.place))
 
 
 def full_result(db: Connection, session_id: str, call_id: str) -> str | None:

@@ -87,14 +87,14 @@ def part_sent(db: Connection, delivery_id: int, ref: str) -> None:
 
 
 def sent(db: Connection, delivery_id: int, ref: str | None, runner: str, now: float) -> list[Delivery]:
-    """See Store.sent. A card whose pending was decided while it was on its way is redrawn."""
+    """See Store.sent. A card of which something was decided while it was on its way is redrawn."""
     row = db.execute(SQL["delivery_sent"], (now, ref, ref, delivery_id)).fetchone()
     if row is None:
         return []
     kind, pending_id, refs = row[5], row[6], json.loads(row[7])
     following = _next(db, row[:5], runner, now)
     _settle(db, kind, pending_id, row[4])
-    if kind == "card" and refs and _is_closed(db, pending_id):
+    if kind == "card" and refs and _states(db, pending_id) - {"open"}:
         key = ThreadKey(*row[:4])
         redraw = Outgoing(key=key, kind="redraw", payload={}, pending_id=pending_id, ref=refs[-1])
         following += enqueue(db, [redraw], runner, now)
@@ -129,29 +129,29 @@ def card_copies(db: Connection, pending_id: str) -> list[CardCopy]:
 
 
 def adopt_card(db: Connection, pending_id: str, key: ThreadKey, ref: str, now: float) -> None:
-    """See Store.adopt_card. One whose pending is closed by now is redrawn at once."""
-    db.execute(SQL["adopt_card"], (*key, pending_id, ref, now, now, now))
-    if _is_closed(db, pending_id):
-        enqueue_later(db, [Outgoing(key=key, kind="redraw", payload={}, pending_id=pending_id, ref=ref)], now)
+    """See Store.adopt_card. One of which something is decided by now is redrawn at once."""
+    card = db.execute(SQL["card_of"], (pending_id,)).fetchone()[0]
+    db.execute(SQL["adopt_card"], (*key, card, ref, now, now, now))
+    if _states(db, card) - {"open"}:
+        enqueue_later(db, [Outgoing(key=key, kind="redraw", payload={}, pending_id=card, ref=ref)], now)
 
 
 def _settle(db: Connection, kind: str, pending_id: str, ref: str) -> None:
-    """A card that shows how its request ended, or cannot be changed any more, is looked at no more."""
-    if kind == "redraw" and _is_closed(db, pending_id):
+    """A card that shows how its requests ended, or cannot be changed any more, is looked at no more."""
+    if kind == "redraw" and "open" not in (_states(db, pending_id) or {"open"}):
         db.execute(SQL["settle_card"], (pending_id, ref))
 
 
-def _is_closed(db: Connection, pending_id: str) -> bool:
-    row = db.execute(SQL["pending_state"], (pending_id,)).fetchone()
-    return row is not None and row[0] != "open"
+def _states(db: Connection, card: str) -> set[str]:
+    """In which states the requests on a card are."""
+    return {row[0] for row in db.execute(SQL["card_states"], (card,))}
 
 
 def redraws_of(db: Connection, pending_id: str) -> list[Outgoing]:
-    """One redraw for every copy of a card that is out there."""
+    """One redraw for every copy of a pending's card that is out there."""
+    row = db.execute(SQL["card_of"], (pending_id,)).fetchone()
     places = dict.fromkeys((copy.key, copy.refs[-1]) for copy in card_copies(db, pending_id) if copy.refs)
-    return [
-        Outgoing(key=key, kind="redraw", payload={}, pending_id=pending_id, ref=ref) for key, ref in places
-    ]
+    return [Outgoing(key=key, kind="redraw", payload={}, pending_id=row[0], ref=ref) for key, ref in places]
 
 
 def enqueue_later(db: Connection, rows: Sequence[Outgoing], now: float) -> None:

@@ -324,6 +324,7 @@ def _insert_pending(
             requester,
             now,
             pending.expires_at,
+            pending.card_id,
         ),
     )
     if pending.expires_at is not None:

@@ -123,11 +123,11 @@ def test_a_card_of_a_web_conversation_can_still_be_told_elsewhere() -> None:
 
 
 def test_the_channel_s_people_join_the_requester_only_where_a_rule_names_nobody() -> None:
-    assert "talk:bob" in LETTERS.addressed(claim(), pending()).approvers
-    assert LETTERS.addressed(claim(), pending(approvers=("x",))).approvers == ("x",)
-    assert LETTERS.addressed(claim(DESK), pending()).approvers == ()
+    assert "talk:bob" in LETTERS.asked(claim(), [pending()])[0].approvers
+    assert LETTERS.asked(claim(), [pending(approvers=("x",))])[0].approvers == ("x",)
+    assert LETTERS.asked(claim(DESK), [pending()])[0].approvers == ()
     asked = pending(kind="question", question=Question(text="?"))
-    assert LETTERS.addressed(claim(), asked).approvers == ()
+    assert LETTERS.asked(claim(), [asked])[0].approvers == ()
 
 
 def test_a_waiting_message_s_author_is_told_what_it_waits_for() -> None:

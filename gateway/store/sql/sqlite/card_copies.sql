@@ -1,2 +1,4 @@
 SELECT channel, workspace, conversation, thread, refs, state, attempts, doubtful
-  FROM deliveries WHERE pending_id <> '' AND pending_id = ? AND kind = 'card' AND state <> 'failed'
+  FROM deliveries
+ WHERE pending_id <> '' AND pending_id = (SELECT card FROM pendings WHERE id = ?)
+   AND kind = 'card' AND state <> 'failed'

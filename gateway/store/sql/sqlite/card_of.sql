@@ -1,0 +1,1 @@
+SELECT card FROM pendings WHERE id = ?

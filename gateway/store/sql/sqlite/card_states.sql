@@ -1,0 +1,1 @@
+SELECT DISTINCT state FROM pendings WHERE card = ?

@@ -1,1 +1,0 @@
-SELECT state FROM pendings WHERE id = ?
