@@ -1,0 +1,1 @@
+"""Slack: threads, cards in Block Kit, Socket Mode or HTTP."""

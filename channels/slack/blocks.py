@@ -1,0 +1,134 @@
+"""The pieces that cards, modals and the home are made of: Block Kit values with inert text. Pure.
+
+No text here is mrkdwn: plain text and rich text have no control sequences, so nothing that a model or
+a person wrote can become a mention, a link or a mark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from channels.base import Button, Choice, unpack_press
+from channels.render.inert import visible
+from channels.render.measure import grapheme_floor, utf16_len
+from channels.slack.limits import (
+    ACTION_ID,
+    ACTIONS,
+    BLOCKS,
+    BUTTON_VALUE,
+    CONTEXT_ELEMENTS,
+    HEADER,
+    LIMITS,
+    PAYLOAD,
+    SECTION,
+)
+from channels.slack.refs import FORM, PRESS
+
+Json = dict[str, Any]
+
+_SPARE: Final = 200  # characters of a payload that Slack may count in another way than we do
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` UTF-16 units, cut between two graphemes; an ellipsis where something is missing."""
+    if utf16_len(text) <= limit:
+        return text
+    units = text.encode("utf-16-le", "surrogatepass")[: 2 * (limit - 1)]
+    kept = units.decode("utf-16-le", "surrogatepass")
+    end = len(kept)
+    if end and text[end - 1] != kept[-1]:  # half of a pair
+        end -= 1
+    return text[: grapheme_floor(text, 0, end)].rstrip() + "…"
+
+
+def flat(text: str) -> str:
+    """Inert text on one line: an option or a name cannot imitate the line below it."""
+    return visible(text).replace("\n", " ↵ ").strip()
+
+
+def size(blocks: Sequence[Json]) -> int:
+    """What a payload measures: its JSON in UTF-16 units."""
+    return utf16_len(json.dumps(blocks, ensure_ascii=False, separators=(",", ":")))
+
+
+def fits(blocks: Sequence[Json]) -> bool:
+    """Whether Slack takes these as the blocks of one message."""
+    return len(blocks) <= BLOCKS and size(blocks) <= PAYLOAD - _SPARE
+
+
+# ---- text
+
+
+def plain(text: str, limit: int) -> Json:
+    """A plain text object. Colons stay colons: `:tada:` is no picture."""
+    words = cut(text, limit)
+    return {"type": "plain_text", "text": words if words.strip() else "…", "emoji": False}
+
+
+def header(text: str) -> Json:
+    return {"type": "header", "text": plain(text, HEADER)}
+
+
+def section(text: str, accessory: Json | None = None) -> Json:
+    block: Json = {"type": "section", "text": plain(text, SECTION)}
+    return block | ({"accessory": accessory} if accessory else {})
+
+
+def context(lines: Sequence[str]) -> Json:
+    """Small grey text, each line an element."""
+    return {"type": "context", "elements": [plain(line, SECTION) for line in lines[:CONTEXT_ELEMENTS]]}
+
+
+def words(text: str, *, bold: bool = False, italic: bool = False, code: bool = False) -> Json:
+    """A run of rich text."""
+    style = {name: True for name, wanted in (("bold", bold), ("italic", italic), ("code", code)) if wanted}
+    run: Json = {"type": "text", "text": text or "…"}
+    return run | ({"style": style} if style else {})
+
+
+def paragraph(*runs: Json) -> Json:
+    return {"type": "rich_text_section", "elements": list(runs)}
+
+
+def preformatted(text: str) -> Json:
+    return {"type": "rich_text_preformatted", "elements": [words(text)]}
+
+
+def rich(*elements: Json) -> Json:
+    return {"type": "rich_text", "elements": list(elements)}
+
+
+# ---- controls
+
+
+def button(number: int, value: Button, forms: frozenset[str]) -> Json:
+    """number: its place among all controls of the message or view. forms: the data of the buttons
+    that open a modal."""
+    kind = FORM if value.data in forms else PRESS
+    element: Json = {
+        "type": "button",
+        "text": plain(flat(value.label) or "?", LIMITS.button_label),
+        "action_id": f"{kind}{number}:{value.data}"[:ACTION_ID],
+        "value": value.data[:BUTTON_VALUE],
+    }
+    return element | ({"style": value.tone} if value.tone != "plain" else {})
+
+
+def choice_button(number: int, choice: Choice, label: str) -> Json:
+    return button(number, Button(label=label, data=choice.data), frozenset())
+
+
+def actions(elements: Sequence[Json]) -> list[Json]:
+    """As many blocks as the controls need; none for none."""
+    return [
+        {"type": "actions", "elements": list(elements[at : at + ACTIONS])}
+        for at in range(0, len(elements), ACTIONS)
+    ]
+
+
+def refuses(value: Button) -> bool:
+    """Whether a button can only lead to a no, which people may say without having read everything."""
+    packed = unpack_press(value.data)
+    return value.tone == "danger" or (packed is not None and packed[1].startswith(("deny", "cancel")))

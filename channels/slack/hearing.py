@@ -1,0 +1,266 @@
+"""What comes in, from the parsed payload to `Inbound`: look-ups, hand-over, modals, the App Home.
+
+`handle` returns once the payload is stored, and that is when it is acknowledged. Slack waits three seconds
+for it, so what must be looked up before gets one of them, and what only follows from a payload (drawing
+the home, offering prompts) is done after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
+
+from channels.base import (
+    Actor,
+    ChannelDown,
+    ChannelError,
+    Inbound,
+    InboundChange,
+    InboundMessage,
+    InboundPress,
+    ThreadKey,
+)
+from channels.slack import home, modals, wire
+from channels.slack import wire_values as v
+from channels.slack.blocks import cut
+from channels.slack.calls import Calls
+from channels.slack.errors import Refused, TokenRefused
+from channels.slack.limits import THREAD_TITLE
+from channels.slack.people import People, Person
+from channels.slack.redact import redacted
+from channels.slack.whispers import Whispers
+
+log = logging.getLogger("channels.slack")
+T = TypeVar("T")
+
+PROMPTS: Final = (
+    ("What can you do?", "What can you do for me, and which tools do you have?"),
+    ("Sum up this channel", "Sum up what matters in the channel that I am looking at."),
+)
+INSIST_SECONDS: Final = 2.0  # for which storing is tried again: interactions are not delivered a second time
+OPEN_SECONDS: Final = 2.0  # that opening a modal may take: its trigger lives for three
+_FIRST_PAUSE, _LAST_PAUSE = 0.1, 0.5  # seconds between two tries
+_CLOSING: Final = 5.0  # seconds for what is still going on when the channel stops
+_KEPT: Final = 1000  # assistant threads remembered
+NOT_OPENED: Final = "The form could not be opened just now. Press again in a moment."
+
+Answer = Mapping[str, Any] | None
+
+
+class Hearing:
+    """`me` and `inbound` are set when they are known. `tell(press, text)` is Channel.notify_actor.
+    on_removed: told when the app was taken out of the workspace."""
+
+    def __init__(
+        self,
+        *,
+        calls: Calls,
+        people: People,
+        whispers: Whispers,
+        tell: Callable[[InboundPress, str], Awaitable[None]],
+        mention: v.Mention,
+        sleep: Callable[[float], Awaitable[None]],
+        monotonic: Callable[[], float],
+        on_removed: Callable[[Refused], None],
+    ) -> None:
+        self.me: v.Me | None = None
+        self.inbound: Inbound | None = None
+        self.unknown: Counter[str] = Counter()
+        self._calls, self._people, self._whispers, self._tell = calls, people, whispers, tell
+        self._mention, self._sleep, self._monotonic = mention, sleep, monotonic
+        self._on_removed = on_removed
+        self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._untitled: OrderedDict[ThreadKey, None] = OrderedDict()  # assistant threads without a title
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def handle(self, kind: v.Kind, payload: Mapping[str, Any]) -> Answer:
+        """Hand one payload over; what to answer, if anything. Whatever this raises means: not stored."""
+        inbound, me = self.inbound, self.me
+        if inbound is None or me is None:
+            raise ChannelDown("Slack has not told yet who we are")
+        parsed = wire.parse(kind, payload, me, mention=self._mention, now=time.time())
+        url = wire.response_url(payload)
+        match parsed:
+            case InboundMessage():
+                self._whispers.remember(parsed.message_id, parsed.thread, parsed.actor.user, url)
+                await self._message(inbound, parsed, again=kind != "event")
+            case InboundPress():
+                self._whispers.remember(parsed.action_id, parsed.thread, parsed.actor.user, url)
+                await self._press(inbound, parsed)
+            case InboundChange():
+                await inbound.change(parsed)
+            case v.FormWanted() | v.FormSent() | v.AskWanted() | v.AskSent():
+                return await self._modal(inbound, parsed, url)
+            case _:
+                self._aside(parsed)
+        return None
+
+    def soon(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something after the acknowledgement. Its failure is logged."""
+        task = asyncio.create_task(work, name="slack afterwards")
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    async def close(self) -> None:
+        """Let what is going on end."""
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=_CLOSING)
+            for task in late:  # told to wait, by a flood
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        level = logging.INFO if isinstance(error, ChannelError) else logging.ERROR
+        log.log(level, "slack: %s: %s", type(error).__name__, redacted(str(error)))
+
+    # ---- messages and presses
+
+    async def named(self, message: InboundMessage) -> InboundMessage:
+        """With its author's name and standing, as far as these can be told quickly."""
+        return _named(message, await self._person(message.actor, message.from_bot))
+
+    async def _message(self, inbound: Inbound, message: InboundMessage, *, again: bool) -> None:
+        looking = asyncio.ensure_future(self._person(message.actor, message.from_bot))
+        try:
+            # First come, first stored, in each conversation, however long a look-up takes.
+            order = self._orders.setdefault(message.thread.conversation, asyncio.Lock())
+            async with order:
+                told = _named(message, await looking)
+                if again:
+                    await self._insist(lambda: inbound.message(told))
+                else:
+                    await inbound.message(told)
+        finally:
+            looking.cancel()
+        if message.thread in self._untitled:
+            del self._untitled[message.thread]
+            self.soon(self._calls.title(message.thread, cut(" ".join(message.text.split()), THREAD_TITLE)))
+
+    async def _press(self, inbound: Inbound, press: InboundPress) -> None:
+        person = await self._person(press.actor)
+        told = replace(press, author=person.name)
+        await self._insist(lambda: inbound.press(told))
+
+    async def _person(self, actor: Actor, from_bot: bool = False) -> Person:
+        team = self.me.team if self.me else ""
+        if from_bot:  # users.info knows no programs
+            return Person(guest=actor.workspace != team)
+        return await self._people.quickly(actor, team)
+
+    async def _insist(self, store: Callable[[], Awaitable[T]]) -> T:
+        """Try again for a moment. Raises what the last try raised."""
+        until, pause = self._monotonic() + INSIST_SECONDS, _FIRST_PAUSE
+        while True:
+            try:
+                return await store()
+            except Exception as error:  # by the contract any error means: not stored
+                if self._monotonic() + pause > until:
+                    raise
+                log.warning("slack: not stored yet (%s); trying again", type(error).__name__)
+            await self._sleep(pause)
+            pause = min(_LAST_PAUSE, 2 * pause)
+
+    # ---- modals
+
+    async def _modal(
+        self,
+        inbound: Inbound,
+        parsed: v.FormWanted | v.FormSent | v.AskWanted | v.AskSent,
+        url: str,
+    ) -> Answer:
+        match parsed:
+            case v.FormWanted(press=press):
+                self._whispers.remember(press.action_id, press.thread, press.actor.user, url)
+                await self._form(inbound, parsed)
+            case v.FormSent():
+                return await self._submitted(inbound, parsed)
+            case v.AskWanted(place=place, actor=actor):
+                view = modals.ask_about(place.pack(), place.quoted)
+                if not await self._opened(parsed.trigger_id, view):
+                    log.info("slack: no modal for %s in %s", actor.user, place.thread.conversation)
+            case v.AskSent(message=message):
+                await self._message(inbound, message, again=True)
+        return None
+
+    async def _form(self, inbound: Inbound, wanted: v.FormWanted) -> None:
+        form = await inbound.form(wanted.press)
+        if isinstance(form, str):
+            self.soon(self._say(wanted.press, form))
+        elif not await self._opened(wanted.trigger_id, modals.form(form, wanted.place.pack())):
+            self.soon(self._say(wanted.press, NOT_OPENED))
+
+    async def _say(self, press: InboundPress, text: str) -> None:
+        await self._tell(press, text)
+
+    async def _opened(self, trigger_id: str, view: Mapping[str, Any]) -> bool:
+        try:
+            async with asyncio.timeout(OPEN_SECONDS):
+                await self._calls.open_view(trigger_id, view)
+        except (ChannelError, TimeoutError) as error:
+            log.warning("slack: a modal could not be opened: %s", error or "it took too long")
+            return False
+        return True
+
+    async def _submitted(self, inbound: Inbound, sent: v.FormSent) -> Answer:
+        state = sent.view.get("state")
+        person = await self._person(sent.press.actor)
+        press = replace(
+            sent.press,
+            values=modals.values(state if isinstance(state, Mapping) else {}),
+            author=person.name,
+        )
+        faults = await self._insist(lambda: inbound.faults(press))
+        if not faults:
+            await self._insist(lambda: inbound.press(press))
+            return None
+        errors = modals.field_errors(faults, sent.view)
+        if errors:
+            return {"response_action": "errors", "errors": errors}
+        return {"response_action": "update", "view": modals.notice("; ".join(faults.values()))}
+
+    # ---- the home, assistants, and the rest
+
+    async def publish(self, actor: Actor, note: str = "") -> None:
+        """Draw what waits for this person into their App Home. Raises ChannelError."""
+        if self.inbound is not None:
+            waiting = await self.inbound.waiting(actor)
+            await self._calls.publish_home(actor.user, home.view(waiting, note))
+
+    def _aside(self, parsed: v.HomeOpened | v.AssistantOpened | v.PeopleChanged | v.Ignored) -> None:
+        """What needs no storing."""
+        match parsed:
+            case v.HomeOpened(tab="home"):
+                self.soon(self.publish(parsed.actor))
+            case v.AssistantOpened(changed=False):
+                self._untitled[parsed.thread] = None
+                while len(self._untitled) > _KEPT:
+                    self._untitled.popitem(last=False)
+                self.soon(self._calls.suggest(parsed.thread, PROMPTS))
+            case v.PeopleChanged():
+                self._people.forget()
+            case v.Ignored():
+                self._ignored(parsed)
+
+    def _ignored(self, ignored: v.Ignored) -> None:
+        if ignored.reason in (v.UNINSTALLED, v.TOKENS_REVOKED):
+            self._on_removed(TokenRefused("bot_token", ignored.reason))
+        elif ignored.unknown:
+            shape = f"{ignored.kind}: {ignored.reason}"
+            self.unknown[shape] += 1
+            if self.unknown[shape] == 1:
+                log.warning("slack: something unknown came in and was ignored (%s)", shape)
+        else:
+            log.debug("slack: %s ignored: %s", ignored.kind, ignored.reason)
+
+
+def _named(message: InboundMessage, person: Person) -> InboundMessage:
+    return replace(message, author=person.name, guest=person.guest)

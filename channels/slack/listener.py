@@ -1,0 +1,155 @@
+"""Receiving over HTTP: Slack posts to us, and what is signed counts.
+
+We listen on plain HTTP behind whatever ends TLS. One check for events, commands, interactions and options
+alike, over the bytes as they came, before any of them is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import json
+import logging
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Final
+from urllib.parse import parse_qsl
+
+import uvicorn
+from slack_bolt.response import BoltResponse
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from channels.slack.limits import SIGNATURE_SECONDS
+
+log = logging.getLogger("channels.slack")
+
+LARGEST: Final = 1_000_000  # bytes of one request; a submitted view has some 250,000 at most
+_JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
+
+
+def signature(secret: str, timestamp: str, body: bytes) -> str:
+    """Slack's signature of a request, version 0."""
+    signed = b"v0:" + timestamp.encode("latin-1", "replace") + b":" + body
+    return "v0=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+
+
+def is_signed(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> bool:
+    """Whether Slack signed this within the last five minutes. Without a secret nothing is signed.
+
+    headers: with lower-case names. now: Unix seconds.
+    """
+    timestamp = headers.get("x-slack-request-timestamp", "")
+    given = headers.get("x-slack-signature", "")
+    if not secret or not (timestamp.isascii() and timestamp.isdecimal() and len(timestamp) < 16):
+        return False
+    if abs(now - int(timestamp)) > SIGNATURE_SECONDS:
+        return False
+    return hmac.compare_digest(signature(secret, timestamp, body).encode(), given.encode("utf-8", "replace"))
+
+
+class _Server(uvicorn.Server):
+    """Runs inside our loop: the process's signals are the gateway's business."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class Listener:
+    """The listening side. `take(body, headers)` answers a request that was signed. `now`: Unix seconds."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        path: str,
+        secret: str,
+        take: Callable[[str, Mapping[str, str]], Awaitable[BoltResponse]],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.port = port
+        self._host, self._path, self._secret, self._take, self._now = host, path, secret, take, now
+        self._server: _Server | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Listen. Raises OSError when the port is taken."""
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        sock = socket.socket(family)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((self._host, self.port))
+        except OSError:
+            sock.close()
+            raise
+        self.port = sock.getsockname()[1]
+        config = uvicorn.Config(
+            self._app,
+            interface="asgi3",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=5,
+        )
+        self._server = _Server(config)
+        self._task = asyncio.create_task(self._server.serve([sock]), name="slack listener")
+
+    async def stop(self) -> None:
+        """Stop listening; requests in flight end first."""
+        if self._server is not None and self._task is not None:
+            self._server.should_exit = True
+            await asyncio.wait({self._task}, timeout=10)
+
+    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._respond(Request(scope, receive))
+        await response(scope, receive, send)
+
+    async def _respond(self, request: Request) -> Response:
+        if request.method != "POST" or request.url.path != self._path:
+            return Response(status_code=404)
+        body = await _read(request)
+        if body is None:
+            return Response(status_code=413)
+        if not is_signed(self._secret, request.headers, body, self._now()):
+            log.warning("slack: a request without a valid signature was refused")
+            return Response(status_code=401)
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type not in (_JSON, _FORM):
+            return Response(status_code=415)
+        text = _readable(body, media_type)
+        if text is None:
+            return Response(status_code=400)
+        headers = {name: value for name, value in request.headers.items() if name.startswith("x-slack-")}
+        answer = await self._take(text, {**headers, "content-type": _JSON})
+        return Response(answer.body or b"", answer.status, media_type=_JSON if answer.body else None)
+
+
+def _readable(body: bytes, media_type: str) -> str | None:
+    """The payload as JSON, None for what is none. Bolt is never shown a form: it takes any that has the word
+    "payload" somewhere for an interaction, and would lose a command with that word in its text."""
+    try:
+        text = body.decode()
+        if media_type == _FORM:
+            form = dict(parse_qsl(text, keep_blank_values=True))
+            text = form["payload"] if "payload" in form else json.dumps(form)
+        return text if isinstance(json.loads(text), dict) else None
+    except (ValueError, RecursionError):  # no JSON, or nested too deeply for anything of Slack's
+        return None
+
+
+async def _read(request: Request) -> bytes | None:
+    """The body; None when it is larger than anything that Slack posts."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST:
+            return None
+    return bytes(body)

@@ -1,0 +1,108 @@
+"""Over Slack, with real processes: a card outlives whoever drew it, in every place that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.platforms.slack import SlackServer
+from tests.scenario.processes.conftest import Furnish
+from tests.scenario.processes.house import House
+
+pytestmark = pytest.mark.crash
+
+ROUTED = 'approvers = ["slack:T1:U2", "slack:T1:U3"]\nnotify = ["slack:T1:C2"]\n'
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[SlackServer]:
+    async with SlackServer() as server:
+        yield server
+        server.check()
+
+
+@pytest.fixture
+async def house(furnish: Furnish, slack: SlackServer) -> House:
+    """An installation whose payments are decided by Bob or Cleo, in #approvals as well."""
+    table = (
+        f'[channels.slack]\nbot_token = "{slack.app.bot_token}"\napp_token = "{slack.app.app_token}"\n'
+        f'api_base = "{slack.api_base}"\nusers = ["T1:U1", "T1:U2", "T1:U3"]\n'
+    )
+    return furnish(pay=ROUTED, more=table)
+
+
+def cards(slack: SlackServer, channel: str) -> list[str]:
+    """The time stamps of the messages that can be decided."""
+    return [m["ts"] for m in slack.from_bot(channel) if "Approve" in slack.labels(channel, m["ts"])]
+
+
+async def card(slack: SlackServer, channel: str) -> str:
+    """The only open card of a channel, once it is there."""
+    [ts] = await slack.wait_for(lambda: cards(slack, channel), 30)
+    return ts
+
+
+def words(slack: SlackServer, channel: str) -> str:
+    return "\n".join(slack.shown(channel, m["ts"]) for m in slack.from_bot(channel))
+
+
+async def test_asked_in_a_thread_and_approved_in_another_channel_after_a_crash_it_runs_once(
+    slack: SlackServer, house: House
+) -> None:
+    first = await house.start()
+    await slack.wait_connections(2)
+    asked = slack.say("U1", "C1", "<@UBOT> pay A1")
+    here, there = await card(slack, "C1"), await card(slack, "C2")
+    assert slack.message("C1", here)["thread_ts"] == asked.ts
+    await house.rest()
+    await first.kill()
+    await house.start()
+    await slack.wait_connections(2)
+    slack.press("U2", "C2", there, "Approve")
+    await slack.wait_for(lambda: "Paid A1." in words(slack, "C1"), 30)
+    await house.rest()
+    for channel, ts in (("C1", here), ("C2", there)):
+        assert slack.labels(channel, ts) == []
+        assert "Approved by" in slack.shown(channel, ts)
+    assert [line["tool"] for line in house.ledger()] == ["note", "pay"]
+    assert words(slack, "C1").count("Paid A1.") == 1
+    house.assert_valid()
+
+
+async def test_two_processes_connected_at_once_answer_each_message_and_click_once(
+    slack: SlackServer, house: House
+) -> None:
+    await house.start()
+    await house.start()
+    await slack.wait_connections(4)
+    for number in range(4):
+        order = f"A{number}"
+        slack.say("U1", "C1", f"<@UBOT> pay {order}")
+        here, there = await card(slack, "C1"), await card(slack, "C2")
+        for user, channel, ts in (("U2", "C2", there), ("U3", "C1", here)):
+            slack.press(user, channel, ts, "Approve")
+        await slack.wait_for(lambda order=order: f"Paid {order}." in words(slack, "C1"), 30)
+        await house.rest()
+        assert [line["order"] for line in house.ledger("pay")] == [f"A{n}" for n in range(number + 1)]
+        assert cards(slack, "C1") == cards(slack, "C2") == []
+        told = await slack.wait_for(lambda: slack.ephemerals("U2") + slack.ephemerals("U3"))
+        assert told
+    house.assert_valid()
+
+
+async def test_killed_in_the_middle_of_a_click_it_is_carried_out_once_by_whoever_comes_next(
+    slack: SlackServer, house: House
+) -> None:
+    first = await house.start("press.after")
+    await slack.wait_connections(2)
+    slack.say("U1", "C1", "<@UBOT> pay A1")
+    there = await card(slack, "C2")
+    slack.press("U2", "C2", there, "Approve")
+    await first.died()
+    await house.start()
+    await slack.wait_for(lambda: "Paid A1." in words(slack, "C1"), 30)
+    await house.rest()
+    assert [line["tool"] for line in house.ledger()] == ["note", "pay"]
+    assert cards(slack, "C1") == cards(slack, "C2") == []
+    house.assert_valid()
