@@ -85,7 +85,7 @@ class Intake:
         self._desk, self._presses, self._rules, self._clock = desk, presses, rules, clock
         self._pairing, self._on_queued, self._with_earlier = pairing, on_queued, with_earlier
         self._tasks: set[asyncio.Task[None]] = set()
-        self._told: OrderedDict[Actor, float] = OrderedDict()
+        self._told: OrderedDict[tuple[Actor, bool], float] = OrderedDict()  # bool: and was answered
         self._in_hand: set[tuple[ThreadKey, str]] = set()
 
     # ---- messages
@@ -102,8 +102,15 @@ class Intake:
             return None
         if await self.command(said):
             return None
+        if said.hidden:  # a native command that is none: no turn, whose answer everybody would see
+            await self._store_and(self._command_press(said, HELP))
+            return None
         if self._with_earlier is not None and not lives and not said.edited:
             said = await self._with_earlier(said)
+        if not (said.text.strip() or said.attached):  # called by name and told nothing
+            if not said.edited:
+                await self._store_and(self._command_press(said, HELP))
+            return None
         return await self.accept(said)
 
     async def _may_talk(self, said: Said) -> bool:
@@ -221,10 +228,10 @@ class Intake:
         """Somebody who is on no list: told in private, once for each code; in a group never."""
         if not said.addressed:
             return
-        now = self._clock.now()
-        if now - self._told.pop(said.actor, -CODE_SECONDS) < CODE_SECONDS:
+        now, stranger = self._clock.now(), (said.actor, said.private or said.hidden)
+        if now - self._told.pop(stranger, -CODE_SECONDS) < CODE_SECONDS:
             return
-        self._told[said.actor] = now
+        self._told[stranger] = now
         while len(self._told) > MOST_TOLD:
             self._told.popitem(last=False)
         _log.info("turned away %s: not in the channel's users", said.actor)

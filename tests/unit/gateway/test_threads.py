@@ -109,6 +109,20 @@ async def test_a_platform_that_does_not_tell_costs_the_context_and_not_the_messa
         assert await asked(office) == ["help"]
 
 
+async def test_called_by_name_alone_the_agent_says_what_it_understands_and_starts_no_turn(
+    house: House,
+) -> None:
+    async with running(house) as office:
+        for _ in range(2):
+            await office.say(" ", key=THREAD, message_id="101")
+        assert await office.store.sessions() == []
+        assert len(office.world.texts(THREAD)) == 1 and "/help" in office.world.texts(THREAD)[0]
+    house.world.earlier = earlier("the disk is full")
+    async with running(house, rules=rules("ann", context=5)) as office:
+        await office.say("", key=THREAD, message_id="102")
+        assert "the disk is full" in (await asked(office))[0]
+
+
 async def test_everyone_does_not_mean_guests_unless_they_are_named(house: House) -> None:
     async with running(house, rules=rules("*", "kim")) as office:
         for user, guest in (("zoe", False), ("max", True), ("kim", True)):
