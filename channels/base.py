@@ -73,7 +73,7 @@ class InboundMessage:
     `author` is a display name for the model's eyes only. `from_bot`: another program wrote it.
     `guest`: no full member of the workspace: a guest, or somebody of another organisation.
     `hidden`: said to the bot alone in a public place (a native command): its answer is for its
-    author's eyes only.
+    author's eyes only. `agent`: the one that was asked for by name, where a conversation begins.
     """
 
     thread: ThreadKey
@@ -89,6 +89,7 @@ class InboundMessage:
     guest: bool = False
     hidden: bool = False
     edited: bool = False
+    agent: str = ""
     quote: str = ""
     attachments: tuple[Attachment, ...] = ()
 

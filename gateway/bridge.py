@@ -83,6 +83,7 @@ class Said:
     guest: bool = False
     hidden: bool = False
     edited: bool = False
+    agent: str = ""
     attached: tuple[Attached, ...] = ()
 
 
@@ -104,6 +105,7 @@ def said(message: InboundMessage) -> Said:
         guest=message.guest,
         hidden=message.hidden,
         edited=message.edited,
+        agent=message.agent,
         attached=tuple(
             Attached(source=a.file_id, name=a.name, media_type=a.media_type, size=a.size)
             for a in message.attachments

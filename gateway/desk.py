@@ -50,6 +50,10 @@ class Desk:
             "help": self._help,
         }
 
+    def has_agent(self, name: str) -> bool:
+        """Whether there is an agent of this name."""
+        return name in self._agents
+
     async def say(self, key: ThreadKey, text: str, session_id: str = "") -> None:
         """A notice in a thread, through the outbox."""
         notice = Outgoing(key=key, kind="notice", payload={"text": text}, session_id=session_id)

@@ -111,7 +111,7 @@ class Intake:
             if not said.edited:
                 await self._store_and(self._command_press(said, HELP))
             return None
-        return await self.accept(said)
+        return await self.accept(said, agent=said.agent if self._desk.has_agent(said.agent) else "")
 
     async def _may_talk(self, said: Said) -> bool:
         if self._rules.may_talk(said.actor, guest=said.guest):

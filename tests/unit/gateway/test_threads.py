@@ -123,6 +123,15 @@ async def test_called_by_name_alone_the_agent_says_what_it_understands_and_start
         assert "the disk is full" in (await asked(office))[0]
 
 
+async def test_an_agent_can_be_asked_for_by_name_where_a_conversation_begins(house: House) -> None:
+    async with running(house, house.agent(), house.agent(name="ops")) as office:
+        await office.say("one", key=THREAD, agent="ops")
+        await office.say("two", key=THREAD._replace(thread="200"), agent="nobody")
+        await office.say("three", key=THREAD, agent="helper")
+        assert (await office.session(THREAD)).agent == "ops"
+        assert (await office.session(THREAD._replace(thread="200"))).agent == "helper"
+
+
 async def test_everyone_does_not_mean_guests_unless_they_are_named(house: House) -> None:
     async with running(house, rules=rules("*", "kim")) as office:
         for user, guest in (("zoe", False), ("max", True), ("kim", True)):
