@@ -31,14 +31,28 @@ HOMES: dict[str, str | tuple[str, ...]] = {
     "slack_bolt": "channels/slack/",
     "slack_sdk": "channels/slack/",
     "sqlite3": "gateway/store/sqlite",
-    "starlette": ("channels/web/", "channels/telegram/webhook"),
+    "starlette": ("channels/web/", "channels/telegram/webhook", "channels/slack/listener"),
     "sse_starlette": "channels/web/",
     "telegram": "channels/telegram/",
     "typer": "gateway/cli",
 }
 # What decides or draws does no I/O.
 PURE = ("gateway/loop.py", "gateway/run.py", "gateway/gate.py", "gateway/approvals.py", "gateway/history.py")
-PURE_TOO = ("gateway/bucket.py", "gateway/bridge.py", "channels/render/", "channels/telegram/render.py")
+PURE_TOO = (
+    "gateway/bucket.py",
+    "gateway/bridge.py",
+    "channels/render/",
+    "channels/telegram/render.py",
+    *(
+        f"channels/{name}/{part}"
+        for name in ("discord", "slack")
+        for part in ("cards", "choices", "modals", "render", "wire")
+    ),
+    "channels/discord/commands.py",
+    "channels/discord/invite.py",
+    "channels/slack/home.py",
+    "channels/slack/manifest.py",
+)
 IO_MODULES = {
     "aiosqlite",
     "httpx",

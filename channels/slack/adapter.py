@@ -60,7 +60,8 @@ V = TypeVar("V")
 FRESH: Final = 60.0  # seconds for which a progress message may become the answer, which notifies nobody
 UP_SECONDS: Final = 20.0  # that `start` waits for the first connection
 _FIRST_PAUSE, _LAST_PAUSE = 1.0, 30.0  # seconds between two tries to reach Slack at the start
-_PAGES: Final = 1000  # messages of a thread that are looked through for earlier ones
+MOST_CONNECTIONS: Final = 10  # that Slack lets an app have
+_LOOKED_THROUGH: Final = 1000  # messages of a thread that are looked through for earlier ones
 _KEPT: Final = 1000  # cards and unfinished answers remembered
 _TRIES: Final = 5  # of a word to one person that Slack asks to delay
 _BOT_TOKEN: Final = re.compile(r"(xoxe\.)?xoxb-[\w-]{5,}", re.ASCII)
@@ -100,6 +101,8 @@ class SlackChannel:
         on_state: Callable[[State], None] = lambda state: None,
     ) -> None:
         _check(bot_token, app_token, signing_secret)
+        if not 1 <= connections <= MOST_CONNECTIONS:
+            raise ValueError(f"connections must be 1 to {MOST_CONNECTIONS}, not {connections}")
         self.state: State = "starting"
         self.refused: Refused | None = None  # set when a token stopped working meanwhile
         self._sleep, self._monotonic, self._on_state = sleep, monotonic, on_state
@@ -121,26 +124,25 @@ class SlackChannel:
             on_removed=self._refuse,
         )
         entrance = Entrance(self._calls.client, self._hearing.handle)
-        self._sockets: Sockets | None = None
-        self._listener: Listener | None = None
-        if app_token:
-            self._sockets = Sockets(
-                address=self._calls.socket_address,
-                take=entrance.envelope,
-                web_client=self._calls.client,
-                connections=connections,
-                ping_seconds=ping_seconds,
-                sleep=sleep,
-                monotonic=monotonic,
-                on_state=self._enter,
-            )
-        else:
-            self._listener = Listener(*listen, path, signing_secret or "", entrance.posted)
+        self._sockets = self._made_sockets(entrance, connections, ping_seconds) if app_token else None
+        self._listener = None if app_token else Listener(*listen, path, signing_secret or "", entrance.posted)
         self._file_limit = min(file_limit, LIMITS.file_in)
         self._settled = asyncio.Event()  # whether it is known how receiving stands
         self._receiving: asyncio.Task[None] | None = None
         self._attached: OrderedDict[tuple[str, str], bool] = OrderedDict()  # (conversation, card and hash)
         self._unfinished: OrderedDict[ThreadKey, Live] = OrderedDict()  # what an answer could not replace yet
+
+    def _made_sockets(self, entrance: Entrance, connections: int, ping_seconds: float) -> Sockets:
+        return Sockets(
+            address=self._calls.socket_address,
+            take=entrance.envelope,
+            web_client=self._calls.client,
+            connections=connections,
+            ping_seconds=ping_seconds,
+            sleep=self._sleep,
+            monotonic=self._monotonic,
+            on_state=self._enter,
+        )
 
     # ---- receiving
 
@@ -167,7 +169,7 @@ class SlackChannel:
             try:
                 await self._listener.start()
             except OSError as error:
-                await self._calls.close()
+                await self.stop()
                 raise ChannelDown(f"the port cannot be used: {error.strerror}") from None
         try:
             await self._introduce()
@@ -269,13 +271,20 @@ class SlackChannel:
             return await self._privately(target, part, part.only)
         if part.kind == "notice" and not part.files:
             return await self._calls.post(target, render.message(part))
-        live = self._unfinished.pop(target, None) or await self._signs.settle(target)
+        live = await self._shown(target)
         try:
             return await self._replacing(live, target, part)
         except (ChannelBusy, ChannelDown):
             if live is not None:
                 _remember(self._unfinished, target, live)
             raise
+
+    async def _shown(self, target: ThreadKey) -> Live | None:
+        """What was shown while a turn worked, now for the answer to replace."""
+        live, older = await self._signs.settle(target), self._unfinished.pop(target, None)
+        if live is not None and older is not None:
+            self._hearing.soon(self._signs.remove(older.ref))
+        return live or older
 
     async def _replacing(self, live: Live | None, target: ThreadKey, part: render.Part) -> MessageRef:
         """Send an answer, in place of what was shown while it came to be."""
@@ -310,7 +319,7 @@ class SlackChannel:
 
     async def show(self, target: ThreadKey, card: Card) -> MessageRef:
         """See Channel. Arguments that do not fit go first, as a file."""
-        live = self._unfinished.pop(target, None) or await self._signs.settle(target)
+        live = await self._shown(target)
         if live is not None:
             self._hearing.soon(self._signs.remove(live.ref))
         file = cards.args_file(card)
@@ -342,7 +351,8 @@ class SlackChannel:
 
     async def notify_actor(self, press: InboundPress, text: str) -> None:
         """See Channel. Who pressed in the App Home reads it there."""
-        if text and refs.kind_of(press.action_id) in ("press", "view"):
+        in_home = press.listed or bool(refs.home_user(press.thread))  # drawn anew in any case
+        if (text or in_home) and refs.kind_of(press.action_id) in ("press", "view"):
             await self._tell(press, text, _TRIES)
 
     async def _tell(self, press: InboundPress, text: str, tries: int) -> None:
@@ -388,15 +398,17 @@ class SlackChannel:
             return ()
         latest = before if refs.is_ts(before) else ""
         found: deque[InboundMessage] = deque(maxlen=limit)
+        seen = {before}  # the first message of a thread is on every page
         looked = 0
         async for raw in self._calls.replies(thread.conversation, thread.thread, latest):
             message = wire.earlier(raw, thread.conversation, me)
-            if message is not None and message.message_id != before:
+            if message is not None and message.message_id not in seen:
+                seen.add(message.message_id)
                 found.append(message)
             looked += 1
-            if looked >= _PAGES:
+            if looked >= _LOOKED_THROUGH:
                 break
-        return [await self._hearing.named(message) for message in found]
+        return await asyncio.gather(*map(self._hearing.named, found))
 
 
 def _check(bot_token: str, app_token: str | None, signing_secret: str | None) -> None:

@@ -46,21 +46,25 @@ class Calls:
         self.client = AsyncWebClient(bot_token, base_url=api_base, logger=LIBRARY, retry_handlers=[])
         self._app_token, self._pacing, self._on_refused = app_token, pacing, on_refused
         self._base = urlsplit(api_base)
+        self._opened = False
 
     def open(self) -> None:
-        """Make ready, inside a running loop."""
-        self.client.session = aiohttp.ClientSession(timeout=_TIMEOUT)
+        """Let calls be made from now on."""
+        self._opened = True
 
     @property
     def session(self) -> aiohttp.ClientSession:
-        """What all connections belong to. Raises ChannelDown before `open` and after `close`."""
-        session = self.client.session
-        if session is None or session.closed:
+        """What all connections belong to; another one when it was closed by accident. Raises ChannelDown
+        before `open` and after `close`."""
+        if not self._opened:
             raise ChannelDown("the channel is not started")
-        return session
+        if self.client.session is None or self.client.session.closed:
+            self.client.session = aiohttp.ClientSession(timeout=_TIMEOUT)
+        return self.client.session
 
     async def close(self) -> None:
         """Close every connection."""
+        self._opened = False
         if self.client.session is not None:
             await self.client.session.close()
 
@@ -77,7 +81,7 @@ class Calls:
         """One call, in its turn. Raises ChannelError."""
         channel = str(arguments.get("channel") or arguments.get("channel_id") or "")
         await self._pacing.turn(method, channel, sign=sign)
-        _ = self.session  # the library would make one of its own for a call that comes too late
+        _ = self.session  # there must be one: the library would make another for every single call
         ask = getattr(self.client, method.replace(".", "_"))
         try:
             with translated(method):
@@ -103,6 +107,7 @@ class Calls:
         """Where a new connection of Socket Mode may be opened, once. Raises Refused, ChannelDown."""
         method = "apps.connections.open"
         await self._pacing.turn(method)
+        _ = self.session
         try:
             with translated(method, "app_token"):
                 answer = await self.client.apps_connections_open(app_token=self._app_token or "")

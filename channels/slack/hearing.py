@@ -26,7 +26,7 @@ from channels.base import (
     InboundPress,
     ThreadKey,
 )
-from channels.slack import home, modals, wire
+from channels.slack import home, modals, render, wire
 from channels.slack import wire_values as v
 from channels.slack.blocks import cut
 from channels.slack.calls import Calls
@@ -43,12 +43,12 @@ PROMPTS: Final = (
     ("What can you do?", "What can you do for me, and which tools do you have?"),
     ("Sum up this channel", "Sum up what matters in the channel that I am looking at."),
 )
-INSIST_SECONDS: Final = 2.0  # for which storing is tried again: interactions are not delivered a second time
+INSIST_SECONDS: Final = 1.5  # for which storing is tried again: interactions are not delivered a second time
 OPEN_SECONDS: Final = 2.0  # that opening a modal may take: its trigger lives for three
 _FIRST_PAUSE, _LAST_PAUSE = 0.1, 0.5  # seconds between two tries
 _CLOSING: Final = 5.0  # seconds for what is still going on when the channel stops
 _KEPT: Final = 1000  # assistant threads remembered
-NOT_OPENED: Final = "The form could not be opened just now. Press again in a moment."
+NOT_OPENED: Final = "The form could not be opened just now. Try again in a moment."
 
 Answer = Mapping[str, Any] | None
 
@@ -184,9 +184,10 @@ class Hearing:
             case v.FormSent():
                 return await self._submitted(inbound, parsed)
             case v.AskWanted(place=place, actor=actor):
+                self._whispers.remember(parsed.trigger_id, place.thread, actor.user, url)
                 view = modals.ask_about(place.pack(), place.quoted)
                 if not await self._opened(parsed.trigger_id, view):
-                    log.info("slack: no modal for %s in %s", actor.user, place.thread.conversation)
+                    self.soon(self._explain(parsed))
             case v.AskSent(message=message):
                 await self._message(inbound, message, again=True)
         return None
@@ -197,6 +198,10 @@ class Hearing:
             self.soon(self._say(wanted.press, form))
         elif not await self._opened(wanted.trigger_id, modals.form(form, wanted.place.pack())):
             self.soon(self._say(wanted.press, NOT_OPENED))
+
+    async def _explain(self, wanted: v.AskWanted) -> None:
+        content, place = render.private(NOT_OPENED), wanted.place.thread
+        await self._whispers.tell(wanted.trigger_id, place, wanted.actor.user, content)
 
     async def _say(self, press: InboundPress, text: str) -> None:
         await self._tell(press, text)
@@ -231,7 +236,10 @@ class Hearing:
 
     async def publish(self, actor: Actor, note: str = "") -> None:
         """Draw what waits for this person into their App Home. Raises ChannelError."""
-        if self.inbound is not None:
+        if self.inbound is None:
+            return
+        order = self._orders.setdefault(f"home {actor.user}", asyncio.Lock())
+        async with order:  # or an older list could be drawn over a newer one
             waiting = await self.inbound.waiting(actor)
             await self._calls.publish_home(actor.user, home.view(waiting, note))
 

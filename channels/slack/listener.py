@@ -74,6 +74,7 @@ class Listener:
     ) -> None:
         self.port = port
         self._host, self._path, self._secret, self._take, self._now = host, path, secret, take, now
+        self.refusals = 0  # requests that were not signed
         self._server: _Server | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -119,7 +120,7 @@ class Listener:
         if body is None:
             return Response(status_code=413)
         if not is_signed(self._secret, request.headers, body, self._now()):
-            log.warning("slack: a request without a valid signature was refused")
+            self._refuse()
             return Response(status_code=401)
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type not in (_JSON, _FORM):
@@ -130,6 +131,12 @@ class Listener:
         headers = {name: value for name, value in request.headers.items() if name.startswith("x-slack-")}
         answer = await self._take(text, {**headers, "content-type": _JSON})
         return Response(answer.body or b"", answer.status, media_type=_JSON if answer.body else None)
+
+    def _refuse(self) -> None:
+        """Said once: whoever finds the address can send any number of them."""
+        level = logging.DEBUG if self.refusals else logging.WARNING
+        self.refusals += 1
+        log.log(level, "slack: a request without a valid signature was refused; is signing_secret right?")
 
 
 def _readable(body: bytes, media_type: str) -> str | None:

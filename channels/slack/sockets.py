@@ -229,7 +229,10 @@ class Sockets:
             if ending == "silent":
                 log.warning("slack: nothing was heard on a connection any more; opening another")
             failures = 0 if self._monotonic() - opened >= CALM else failures + 1
-            await self._pause(_backoff(failures, LONGEST))
+            pause = _backoff(failures, LONGEST)
+            if old is not None and pause > 0:  # Slack will not leave it open for so long
+                await self._close(old)
+            await self._pause(pause)
 
     async def _one(self, old: Socket | None) -> tuple[Ending, Socket | None]:
         """Open a socket and keep it to its end: how it ended, and itself when it is still to be closed, which

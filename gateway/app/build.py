@@ -15,7 +15,7 @@ from gateway.clock import Clock, SystemClock
 from gateway.commands import COMMANDS
 from gateway.config import Config, ConfigErrors, build_agents
 from gateway.config.people import as_role
-from gateway.config.values import ModelSection, SlackSection, TelegramSection
+from gateway.config.values import DiscordSection, ModelSection, SlackSection, TelegramSection
 from gateway.errors import ConfigError
 from gateway.providers.base import Model
 from gateway.providers.retry import ResilientModel
@@ -105,12 +105,29 @@ def _model(name: str, section: ModelSection, data_dir: Path) -> Model:
 
 def _channels(config: Config) -> list[Channel]:
     channels: list[Channel] = []
-    slack, telegram = config.channels.slack, config.channels.telegram
+    discord, slack, telegram = config.channels.discord, config.channels.slack, config.channels.telegram
+    if discord is not None:
+        channels.append(_discord(discord, config))
     if slack is not None:
         channels.append(_slack(slack))
     if telegram is not None:
         channels.append(_telegram(telegram))
     return channels
+
+
+def _discord(section: DiscordSection, config: Config) -> Channel:
+    from channels.discord.adapter import DiscordChannel
+
+    return DiscordChannel(
+        section.token,
+        api_base=section.api_base,
+        threads=section.threads,
+        mention=section.mention,
+        shards=section.shards or "auto",
+        guilds=section.guilds,
+        agents=tuple(config.agents),
+        file_limit=section.file_limit,
+    )
 
 
 def _slack(section: SlackSection) -> Channel:
@@ -157,17 +174,20 @@ def _rules(config: Config, operators: tuple[str, ...]) -> ConfiguredRules:
     users: dict[str, frozenset[str]] = {"web": frozenset("*"), "cli": frozenset("*")}
     approvers: dict[str, tuple[str, ...]] = {}
     workspaces = {"web": LOCAL, "cli": LOCAL}
-    slack, telegram = config.channels.slack, config.channels.telegram
-    if slack is not None:
-        users["slack"] = frozenset(as_role(f"slack:{entry}").removeprefix("slack:") for entry in slack.users)
-        approvers["slack"] = tuple(as_role(f"slack:{entry}") for entry in slack.approvers)
-        workspaces["slack"] = ""  # every entry names its own
-    if telegram is not None:
-        users["telegram"] = frozenset(telegram.users)
-        approvers["telegram"] = tuple(f"telegram:{entry}" for entry in telegram.approvers)
-        workspaces["telegram"] = telegram.token.partition(":")[0]
-    if config.channels.web is not None and config.channels.web.approvers:
-        approvers["web"] = tuple(f"web:{entry}" for entry in config.channels.web.approvers)
+    on = config.channels
+    chats = {"discord": on.discord, "slack": on.slack, "telegram": on.telegram}
+    present = {name: section for name, section in chats.items() if section is not None}
+    for name, section in present.items():
+        users[name] = frozenset(
+            as_role(f"{name}:{entry}").removeprefix(f"{name}:") for entry in section.users
+        )
+        approvers[name] = tuple(as_role(f"{name}:{entry}") for entry in section.approvers)
+        workspaces[name] = ""  # every entry names its own
+    if on.telegram is not None:
+        workspaces["telegram"] = on.telegram.token.partition(":")[0]
+    if on.web is not None and on.web.approvers:
+        approvers["web"] = tuple(f"web:{entry}" for entry in on.web.approvers)
+    threaded = {"discord": on.discord, "slack": on.slack}
     return ConfiguredRules(
         default_agent=config.gateway.default_agent,
         users=users,
@@ -175,10 +195,6 @@ def _rules(config: Config, operators: tuple[str, ...]) -> ConfiguredRules:
         routes=[RouteRule(match=r.match, agent=r.agent, tenant=r.tenant) for r in config.routes],
         workspaces=workspaces,
         operators=operators,
-        pairing=frozenset(
-            name
-            for name, section in (("slack", slack), ("telegram", telegram))
-            if section is not None and section.pairing
-        ),
-        context={"slack": slack.thread_context} if slack is not None else {},
+        pairing=frozenset(name for name, section in present.items() if section.pairing),
+        context={name: s.thread_context for name, s in threaded.items() if s is not None},
     )

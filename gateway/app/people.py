@@ -10,7 +10,7 @@ from gateway.intake import Route
 from gateway.messages import Actor, ThreadKey
 
 EVERYONE = "*"
-ROLE = "role:"
+ROLE, ADMINS = "role:", "admins"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +45,13 @@ class ConfiguredRules:
         if EVERYONE in allowed and actor.user and not guest:
             return True
         spelled = {actor.user, f"{actor.workspace}:{actor.user}", *(f"{ROLE}{role}" for role in roles)}
+        if "administrator" in roles:
+            spelled.add(ADMINS)
         return not spelled.isdisjoint(allowed)
 
     def by_role(self, channel: str) -> bool:
         """Whether the channel's list names roles, which the platform has to be asked about."""
-        return any(entry.startswith(ROLE) for entry in self.users.get(channel, ()))
+        return any(entry == ADMINS or entry.startswith(ROLE) for entry in self.users.get(channel, ()))
 
     def is_admin(self, actor: Actor) -> bool:
         """Those who may let others in: operators, and whoever decides in a channel."""

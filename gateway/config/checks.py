@@ -21,7 +21,7 @@ from gateway.config.values import (
 from gateway.errors import ConfigError
 
 PROVIDERS = frozenset({"anthropic", "scripted"})
-CHANNELS = frozenset({"slack", "telegram", "web"})
+CHANNELS = frozenset({"discord", "slack", "telegram", "web"})
 TELEGRAM_PORTS = (443, 80, 88, 8443)
 LATER = ("webhooks", "mcp", "schedules")
 
@@ -51,19 +51,16 @@ def not_available(document: Document) -> Iterator[str]:
             f"agents.{name}.{key}: this {later}" for key in ("skills", "subagents") if getattr(agent, key)
         )
     yield from (f"{key}: this {later}" for key in LATER if getattr(document, key))
-    yield from (f"{key}: telegram administrators by group are {later[3:]}" for key in _admins(document))
+    yield from (f"{key} administrators by group are {later[3:]}" for key in _admins(document))
     if document.gateway.database.startswith("postgresql:"):
         yield f"gateway.database: PostgreSQL {later}, use sqlite:///threadgate.db"
 
 
 def _admins(document: Document) -> Iterator[str]:
-    """Where a chat's administrators are named as a group and cannot be looked up: everywhere but
-    among the approvers, who are looked up at each click."""
-    telegram = document.channels.telegram
-    if telegram is not None and "admins" in telegram.users:
-        yield "channels.telegram.users"
-    if "telegram:admins" in document.gateway.operators:
-        yield "gateway.operators"
+    """Where the administrators of a place are named as a group and there is no place to look at."""
+    for name in ("discord", "telegram"):
+        if f"{name}:admins" in document.gateway.operators:
+            yield f"gateway.operators: {name}"
 
 
 def _known(key: str, what: str, name: str, known: Any, mend: str) -> Iterator[ConfigError]:

@@ -283,6 +283,15 @@ def _toml_type(raw: Any) -> str:
     return names.get(type(raw), "a string" if isinstance(raw, str) else "a date or time")
 
 
+def shard_count(raw: Any, source: Source) -> int:
+    """How many gateway connections; 0 for "auto"."""
+    if raw == "auto":
+        return 0
+    if isinstance(raw, bool) or not isinstance(raw, int) or raw < 1:
+        raise Bad(f"{raw!r} is not a number of shards", 'a number from 1, or "auto"')
+    return raw
+
+
 Text = Annotated[str, Parser(text)]
 Seconds = Annotated[float, Parser(seconds)]
 Secret = Annotated[SecretText, Parser(secret)]
@@ -295,6 +304,7 @@ ToolsReference = Annotated[str, Parser(tools_reference)]
 Listen = Annotated[tuple[str, int], Parser(listen_address)]
 Size = Annotated[int, Parser(size)]
 WebhookSecret = Annotated[SecretText, Parser(webhook_secret)]
+Shards = Annotated[int, Parser(shard_count)]
 ClockTime = Annotated[str, Parser(clock_time)]
 EventName = Annotated[str, Parser(event_name)]
 Person = Annotated[str, Parser(person)]

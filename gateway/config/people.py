@@ -27,7 +27,7 @@ PERSON = {
         'then the menu with three dots, "Copy member ID"',
     ),
     "discord": Form(
-        pattern=re.compile(r"(?:\d+:)?(?:role:)?\d+", re.ASCII),
+        pattern=re.compile(r"(?:\d+:)?(?:role:)?\d+|admins", re.ASCII),
         mend="ids are numbers, a role is role:NUMBER: switch Developer Mode on (Settings, Advanced), "
         'right-click the person or role, "Copy ID"',
     ),
@@ -50,8 +50,9 @@ THREAD = {
         "both are in its address",
     ),
     "discord": Form(
-        pattern=re.compile(r"\d+(?::\d+)?", re.ASCII),
-        mend='ids are numbers: switch Developer Mode on, right-click the channel, "Copy Channel ID"',
+        pattern=re.compile(r"(?:\d+|@me):\d+(?::\d+)?", re.ASCII),
+        mend="write SERVER:CHANNEL, or SERVER:CHANNEL:THREAD, all numbers: switch Developer Mode on, "
+        'right-click the server and the channel, "Copy ID"',
     ),
     "telegram": Form(
         pattern=re.compile(r"(?:\d+:)?-?[1-9]\d*(?::\d+)?", re.ASCII),
@@ -62,14 +63,17 @@ THREAD = {
 }
 
 
-_SLACK_GROUP = re.compile(r"(?:(?:[TE][A-Z0-9]+|role):)?(S[A-Z0-9]+)")
+_ROLES = {
+    "slack": re.compile(r"(?:(?:[TE][A-Z0-9]+|role):)?(S[A-Z0-9]+)"),
+    "discord": re.compile(r"(?:\d+:)?role:(\d+)", re.ASCII),
+}
 
 
 def as_role(person: str) -> str:
-    """The same person as `channel:id`, a Slack user group as `slack:role:ID`, whatever way it was written."""
+    """The same person as `channel:id`, a group or role as `channel:role:ID`, whatever way it was written."""
     channel, _, rest = person.partition(":")
-    group = _SLACK_GROUP.fullmatch(rest) if channel == "slack" else None
-    return f"slack:role:{group[1]}" if group else person
+    role = _ROLES[channel].fullmatch(rest) if channel in _ROLES else None
+    return f"{channel}:role:{role[1]}" if role else person
 
 
 def check_person(value: str, *, shown: str = "") -> str:

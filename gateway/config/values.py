@@ -23,6 +23,7 @@ from gateway.config.parsing import (
     Person,
     Seconds,
     Secret,
+    Shards,
     Size,
     SlackPerson,
     SlackUser,
@@ -182,12 +183,22 @@ class SlackSection(Section, frozen=True, kw_only=True):
 
 
 class DiscordSection(Section, frozen=True, kw_only=True):
-    """`[channels.discord]`."""
+    """`[channels.discord]`. `threads`: a mention or /ask in a channel opens a thread; otherwise it is
+    answered in place. `shards`: how many gateway connections; 0: as many as Discord says. `guilds`:
+    servers that get the slash commands at once, for development; empty: everywhere. `mention`, `thread_context`,
+    `pairing`, `file_limit`: see SlackSection."""
 
     token: Secret
     api_base: Url = "https://discord.com/api/v10"
     users: tuple[DiscordUser, ...] = ()
     approvers: tuple[DiscordPerson, ...] = ()
+    pairing: bool = True
+    mention: Mention = "start"
+    threads: bool = True
+    thread_context: Annotated[int, msgspec.Meta(ge=0, le=100)] = 20
+    shards: Shards = 1
+    guilds: tuple[DiscordUser, ...] = ()
+    file_limit: Size = 20_000_000
 
 
 class TelegramWebhookSection(Section, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 
@@ -41,6 +42,10 @@ async def card(slack: SlackServer, channel: str) -> str:
     """The only open card of a channel, once it is there."""
     [ts] = await slack.wait_for(lambda: cards(slack, channel), 30)
     return ts
+
+
+def answered(slack: SlackServer, order: str) -> bool:
+    return f"Paid {order}." in words(slack, "C1")
 
 
 def words(slack: SlackServer, channel: str) -> str:
@@ -82,7 +87,7 @@ async def test_two_processes_connected_at_once_answer_each_message_and_click_onc
         here, there = await card(slack, "C1"), await card(slack, "C2")
         for user, channel, ts in (("U2", "C2", there), ("U3", "C1", here)):
             slack.press(user, channel, ts, "Approve")
-        await slack.wait_for(lambda order=order: f"Paid {order}." in words(slack, "C1"), 30)
+        await slack.wait_for(partial(answered, slack, order), 30)
         await house.rest()
         assert [line["order"] for line in house.ledger("pay")] == [f"A{n}" for n in range(number + 1)]
         assert cards(slack, "C1") == cards(slack, "C2") == []

@@ -70,7 +70,6 @@ def test_the_example_loads_as_it_stands_and_uses_nothing_that_is_missing(tmp_pat
 def test_the_example_loads_with_every_key_switched_on(tmp_path: Path) -> None:
     config = load_config(write(tmp_path, ENABLED), env=EveryVariable())
     assert [line.partition(":")[0] for line in config.unsupported()] == [
-        "channels.discord",
         "agents.assistant.skills",
         "agents.assistant.subagents",
         "webhooks",

@@ -1,0 +1,127 @@
+"""Files that people send, as models get them; files that tools make, as people get them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gateway.messages import File, Image
+from tests.clock import FakeClock
+from tests.platforms.slack import SlackServer
+from tests.scenario.slack.house import ADA, GENERAL, PICTURE, TRANSPORTS, House, Scene, running
+
+
+def kept(house: House) -> list[Path]:
+    folder = house.data / "files"
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
+def attached(house: House) -> list[File | Image]:
+    """The files of the first message that the model was told of last."""
+    return [block for block in house.said()[0].content if isinstance(block, File | Image)]
+
+
+def files_in(scene: Scene, channel: str = GENERAL) -> list[tuple[str, bytes]]:
+    """Names and contents of what the bot has uploaded there, in order."""
+    found = [
+        (file.shares[0][1], file.name, file.content or b"")
+        for file in scene.server.files.values()
+        if file.user == scene.server.app.bot_user and file.shares and file.shares[0][0] == channel
+    ]
+    return [(name, content) for _, name, content in sorted(found)]
+
+
+@TRANSPORTS
+async def test_files_of_a_message_reach_the_model_under_names_of_our_own(
+    house: House, server: SlackServer, transport: str
+) -> None:
+    async with running(house, server, transport=transport) as scene:
+        table = server.file(ADA, "table.csv", b"a;b\n1;2\n", "text/csv")
+        scene.call("look", files=[table, server.file(ADA, "shot.png", PICTURE, "image/png")])
+        await scene.sees("You said: look")
+        assert sorted(path.read_bytes() for path in kept(house)) == sorted([b"a;b\n1;2\n", PICTURE])
+        assert all(path.parent == house.data / "files" for path in kept(house))
+        assert sorted(type(one).__name__ for one in attached(house)) == ["File", "Image"]
+
+
+async def test_a_file_that_is_too_large_is_told_and_the_turn_goes_on(
+    house: House, server: SlackServer
+) -> None:
+    async with running(house, server, file_limit=100) as scene:
+        asked = scene.call("read this", files=[("big.pdf", b"x" * 101)])
+        notice = await scene.sees("I could not fetch the file big.pdf")
+        assert notice.thread == asked.ts
+        await scene.sees("You said: read this")
+    assert kept(house) == []
+
+
+async def test_a_file_is_fetched_again_when_that_failed_for_a_moment(
+    house: House, server: SlackServer
+) -> None:
+    async with running(house, server, clock=FakeClock()) as scene:
+        server.fail_next("files.info", 429, retry_after=3)
+        scene.call("keep", files=[("note.txt", b"content")])
+        await scene.sees("You said: keep")
+    assert [path.read_bytes() for path in kept(house)] == [b"content"]
+
+
+async def test_without_the_scope_for_files_the_reason_is_told(house: House, server: SlackServer) -> None:
+    async with running(house, server) as scene:
+        server.app.scopes.discard("files:read")
+        scene.call("keep", files=[("note.txt", b"content")])
+        await scene.sees("I could not fetch the file note.txt")
+        await scene.sees("You said: keep")
+    assert kept(house) == []
+
+
+@TRANSPORTS
+async def test_files_of_a_tool_follow_the_answer_into_its_thread(
+    house: House, server: SlackServer, transport: str
+) -> None:
+    async with running(house, server, transport=transport) as scene:
+        asked = scene.call("make chart.png sub/report.txt")
+        await scene.sees("Result: made", thread=asked.ts)
+        await scene.until(lambda: len(files_in(scene)) == 2, "two files")
+        await scene.rest()
+        assert files_in(scene) == [("chart.png", PICTURE), ("report.txt", b"content of sub/report.txt")]
+        shared = [c.arguments["thread_ts"] for c in server.called("files.completeUploadExternal")]
+        assert shared == [asked.ts, asked.ts]
+
+
+@pytest.mark.parametrize("name", ["../secret.txt", "gone.txt", "link.txt"])
+async def test_only_files_in_the_data_folder_leave_it(house: House, server: SlackServer, name: str) -> None:
+    secret = house.folder / "secret.txt"
+    secret.write_text("secret")
+    house.data.mkdir()
+    (house.data / "link.txt").symlink_to(secret)
+    async with running(house, server) as scene:
+        scene.call(f"make {name} fine.txt")
+        refusal = await scene.sees("I could not send the file")
+        await scene.until(lambda: len(files_in(scene)) == 1, "the other file")
+    assert refusal.text == f"I could not send the file {name.split('/')[-1]}: it is not in my folder."
+    assert b"secret" not in [file.content for file in server.files.values()]
+
+
+async def test_a_file_that_slack_refuses_is_told_and_the_rest_follows(
+    house: House, server: SlackServer
+) -> None:
+    server.fail_next("files.getUploadURLExternal", "file_uploads_disabled")
+    async with running(house, server) as scene:
+        scene.call("make big.txt small.txt")
+        await scene.sees("I could not send the file big.txt")
+        await scene.until(lambda: len(files_in(scene)) == 1, "the other file")
+        assert files_in(scene)[0][0] == "small.txt"
+
+
+async def test_a_file_made_before_a_request_comes_before_its_card_and_only_once(
+    house: House, server: SlackServer
+) -> None:
+    async with running(house, server) as scene:
+        scene.call("make then pay")
+        card = await scene.card()
+        assert [name for name, _ in files_in(scene)] == ["first.txt"]
+        await scene.press(card, "Approve")
+        await scene.sees("Result: made; paid 5 for A-1")
+        await scene.rest()
+        assert len(files_in(scene)) == 1
