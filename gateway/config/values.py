@@ -185,8 +185,8 @@ class SlackSection(Section, frozen=True, kw_only=True):
 class DiscordSection(Section, frozen=True, kw_only=True):
     """`[channels.discord]`. `threads`: a mention or /ask in a channel opens a thread; otherwise it is
     answered in place. `shards`: how many gateway connections; 0: as many as Discord says. `guilds`:
-    servers that get the slash commands at once, for development; empty: everywhere. `mention`, `thread_context`,
-    `pairing`, `file_limit`: see SlackSection."""
+    servers that get the slash commands at once, for development; empty: everywhere. `mention`,
+    `thread_context`, `pairing`, `file_limit`: see SlackSection."""
 
     token: Secret
     api_base: Url = "https://discord.com/api/v10"
