@@ -1,5 +1,5 @@
 """The command line: `threadgate demo | run | ask | chat | pending | resolve | pair | sessions |
-render | slack manifest`.
+render | slack manifest | discord invite`.
 
 Errors are one line that names the key and the mend; a traceback is never shown to a person. Exit
 codes: 0 done, 1 failed or cancelled, 2 usage or configuration, 3 partial, 4 no model reachable,
@@ -32,6 +32,8 @@ app = typer.Typer(
 )
 slack = typer.Typer(help="What setting up Slack needs.", no_args_is_help=True)
 app.add_typer(slack, name="slack")
+discord = typer.Typer(help="What setting up Discord needs.", no_args_is_help=True)
+app.add_typer(discord, name="discord")
 ConfigOption = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="the configuration file (default: config.toml here, or the demo)"),
@@ -186,9 +188,22 @@ def manifest(
     name: Annotated[str, typer.Option(help="what the bot is called")] = "Threadgate",
 ) -> None:
     """Print an app manifest: scopes, events, commands, App Home. Paste it at api.slack.com/apps."""
-    from gateway.app.oneshot import slack_manifest
+    from gateway.app.setup import slack_manifest
 
     typer.echo(slack_manifest(transport, url, name))
+
+
+@discord.command()
+def invite(
+    config: ConfigOption = None,
+    application: Annotated[
+        str, typer.Option(help="the application's id; default: the one of the token")
+    ] = "",
+) -> None:
+    """Print the address that invites the bot to a server, with exactly the permissions that it uses."""
+    from gateway.app.setup import discord_invite
+
+    typer.echo(discord_invite(config, application))
 
 
 @app.command()

@@ -222,21 +222,3 @@ def render_payloads(platform: str, markdown: str) -> str:
     if platform not in get_args(Platform):
         raise ConfigError("--platform", f"is {platform!r}", ", ".join(get_args(Platform)))
     return msgspec.json.encode(payloads(platform, markdown)).decode()  # type: ignore[arg-type]
-
-
-def slack_manifest(transport: str, url: str, name: str) -> str:
-    """The app manifest as JSON. Raises ConfigError."""
-    from channels.slack.manifest import text
-
-    if transport not in ("socket", "http"):
-        raise ConfigError("--transport", f"is {transport!r}", "socket or http")
-    if (transport == "http") != url.startswith("https://"):
-        mend = "--url https://host/slack/events" if transport == "http" else "leave it out for Socket Mode"
-        raise ConfigError(
-            "--url",
-            "must be this gateway's https address"
-            if url == "" or transport == "http"
-            else "is for http only",
-            mend,
-        )
-    return text(transport, name=name, url=url)  # type: ignore[arg-type]

@@ -24,6 +24,11 @@ class Ran:
         """Standard output as JSON, one value a line."""
         return [json.loads(line) for line in self.out.splitlines()]
 
+    def done(self) -> str:
+        """Assert that it ended well; what it said."""
+        assert self.code == 0, self
+        return self.out.strip()
+
     def failed(self, code: int, *words: str) -> None:
         """Assert that it ended with this code and said why in one clear line."""
         assert self.code == code, self

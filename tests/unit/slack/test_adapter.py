@@ -137,6 +137,19 @@ async def test_what_was_said_before_is_told_oldest_first_and_bounded(
     assert all(m.author for m in newest)
 
 
+@OVER
+async def test_what_bolt_finds_in_the_environment_changes_nothing(
+    server: SlackServer, inbox: Inbox, over: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CLIENT_ID", "CLIENT_SECRET", "BOT_TOKEN", "SIGNING_SECRET", "APP_TOKEN", "SCOPES"):
+        monkeypatch.setenv(f"SLACK_{name}", "xoxb-of-something-else")
+    async with running(server, inbox, over):
+        await server.say("U1", "D1", "hello").taken()
+        await server.slash("U1", "C1", "status").taken()
+    assert [m.text for m in inbox.messages] == ["hello", "/status"]
+    assert server.ephemerals("U1") == []
+
+
 # ---- modals
 
 
