@@ -201,13 +201,17 @@ class Button:
     tone: Tone = "plain"
 
 
+FieldKind = Literal["text", "long_text", "integer", "number", "boolean", "date", "select", "multi", "json"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormField:
-    """One typed input of a form (Edit, feedback, Other...)."""
+    """One typed input of a form (Edit, feedback, Other...). `select` and `multi` offer `options`; a
+    `multi` comes back as a tuple of them, a `date` as YYYY-MM-DD, a `boolean` as true or false."""
 
     name: str
     label: str
-    kind: Literal["text", "long_text", "integer", "number", "boolean", "select", "json"] = "text"
+    kind: FieldKind = "text"
     value: str = ""
     required: bool = False
     options: tuple[str, ...] = ()
@@ -265,6 +269,10 @@ class Card:
     deciders: str = ""  # who may decide, in words
     expires: str = ""  # until when, in words
     code: str = ""  # the short code for /approve and /deny
+    preview: str = ""  # what the tool's author shows beside the arguments: inert text
+    preview_kind: Literal["text", "diff"] = "text"
+    asks: tuple[Actor, ...] = ()  # people of this platform whose yes is wanted: mentioned when it is shown
+    ask_roles: tuple[str, ...] = ()  # the same for roles and groups, by the platform's ids
     buttons: tuple[Button, ...] = ()
     choices: tuple[Choice, ...] = ()
     multi: bool = False
@@ -393,6 +401,9 @@ class Channel(Protocol):
 
     async def roles(self, actor: Actor, thread: ThreadKey) -> frozenset[str]:
         """The platform's own ids of groups or roles that the actor has there, bounded and cached."""
+
+    async def private(self, actor: Actor) -> ThreadKey | None:
+        """The thread in which this person alone is written to; None where there is none (yet)."""
 
     async def earlier(self, thread: ThreadKey, before: str, limit: int) -> Sequence[InboundMessage]:
         """At most `limit` messages of the thread that people wrote before the message with the id

@@ -22,6 +22,7 @@ from channels.base import (
     Card,
     CardField,
     Choice,
+    FieldKind,
     Form,
     FormField,
     InboundMessage,
@@ -295,7 +296,6 @@ def _form_field(name: str, value: object, pending: Pending) -> FormField:
     )
 
 
-FieldKind = Literal["text", "long_text", "integer", "number", "boolean", "select", "json"]
 _SIMPLE: dict[str, FieldKind] = {"integer": "integer", "number": "number", "boolean": "boolean"}
 
 

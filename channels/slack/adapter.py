@@ -391,6 +391,11 @@ class SlackChannel:
         """The ids of the actor's user groups, and `admin`, `owner`, `guest`, `external` where it holds."""
         return await self._people.roles(actor, thread.workspace)
 
+    async def private(self, actor: Actor) -> ThreadKey | None:
+        """The root of the direct messages with that person."""
+        me = self._hearing.me
+        return None if me is None else refs.thread_key(me.team, await self._calls.direct(actor.user))
+
     async def earlier(self, thread: ThreadKey, before: str, limit: int) -> Sequence[InboundMessage]:
         """See Channel. None at the root of a channel, which is no conversation of anybody's."""
         me = self._hearing.me

@@ -414,6 +414,10 @@ class TelegramChannel:
         _remember(self._roles, key, (self._monotonic(), found))
         return found
 
+    async def private(self, actor: Actor) -> ThreadKey | None:
+        """The chat with that person; Telegram refuses to post there until they have written."""
+        return ThreadKey(self.name, str(self.me.id), actor.user, "")
+
     async def earlier(self, thread: ThreadKey, before: str, limit: int) -> Sequence[InboundMessage]:
         """None: Telegram tells bots nothing of what was written before they were spoken to."""
         return ()

@@ -208,6 +208,9 @@ class WebChannel:
     async def roles(self, actor: Actor, thread: ThreadKey) -> frozenset[str]:
         return frozenset()
 
+    async def private(self, actor: Actor) -> ThreadKey | None:
+        return None
+
     async def earlier(self, thread: ThreadKey, before: str, limit: int) -> Sequence[InboundMessage]:
         return ()
 

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
-
 import discord
+
 from tests.platforms.discord.client import usual_intents
 from tests.platforms.discord.limits import Json
 from tests.platforms.discord.server import DiscordServer
@@ -25,10 +25,20 @@ class Bot(discord.Client):
         self.tree = discord.app_commands.CommandTree(self)
         self.seen: list[discord.Message] = []
         self.events: list[Json] = []
+        self._news = asyncio.Event()
         self.pending: asyncio.Queue[discord.Interaction] = asyncio.Queue()
 
     async def on_message(self, message: discord.Message) -> None:
         self.seen.append(message)
+        self._news.set()
+
+    async def heard(self, count: int) -> list[str]:
+        """Wait until that many messages came; the words of all."""
+        async with asyncio.timeout(10):
+            while len(self.seen) < count:
+                self._news.clear()
+                await self._news.wait()
+        return [message.content for message in self.seen]
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         self.pending.put_nowait(interaction)

@@ -243,6 +243,9 @@ def check_components(components: Any, report: Report, *, v2: bool, at: Path = ()
 
 
 def _input(value: Json, at: Path, report: Report, *, labelled: bool) -> None:
+    if value.get("type") != 4:
+        report.error("UNION_TYPE_CHOICES", "Only text inputs go into a row of a modal", (*at, "type"))
+        return
     fields: dict[str, Check] = BASE | {
         "min_length": nullable(integer(0, limits.INPUT_TEXT)),
         "max_length": nullable(integer(1, limits.INPUT_TEXT)),

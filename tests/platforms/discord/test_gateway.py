@@ -16,14 +16,6 @@ from tests.platforms.discord.client import usual_intents
 from tests.platforms.discord.server import DiscordServer
 
 
-async def heard(bot: Bot, server: DiscordServer, count: int) -> list[str]:
-    """Wait until the bot has that many messages; their words."""
-    async with asyncio.timeout(10):
-        while len(bot.seen) < count:
-            await bot.wait_for("message")
-    return [message.content for message in bot.seen]
-
-
 async def test_a_bot_that_connects_knows_its_guilds_and_hears_people(bot: Bot, server: DiscordServer) -> None:
     assert {str(guild.id) for guild in bot.guilds} == {ids.G1, ids.G2}
     assert bot.application_id == int(ids.APP)
@@ -31,7 +23,7 @@ async def test_a_bot_that_connects_knows_its_guilds_and_hears_people(bot: Bot, s
     assert bot.user.id == int(ids.BOT)
     server.say(ids.ADA, ids.GENERAL, f"<@{ids.BOT}> <@&{ids.BOT_ROLE}>", files=[("a.txt", b"x")])
     server.say(ids.BOB, ids.BOB, "direct")
-    await heard(bot, server, 2)
+    await bot.heard(2)
     public, direct = bot.seen
     assert bot.user in public.mentions
     assert [str(role.id) for role in public.role_mentions] == [ids.BOT_ROLE]
@@ -43,14 +35,14 @@ async def test_what_happened_while_the_line_was_broken_is_replayed_on_resume(
     bot: Bot, server: DiscordServer
 ) -> None:
     server.say(ids.ADA, ids.GENERAL, "before")
-    await heard(bot, server, 1)
+    await bot.heard(1)
     server.gateway_open = False
     server.drop()
     await server.wait_for(lambda: not server.connections)
     server.say(ids.ADA, ids.GENERAL, "meanwhile")
     server.gateway_open = True
     await server.wait_ready()
-    assert await heard(bot, server, 2) == ["before", "meanwhile"]
+    assert await bot.heard(2) == ["before", "meanwhile"]
     assert [outcome for _, _, outcome in server.resumes] == ["resumed"]
     assert len(server.identifies) == 1
 
@@ -60,7 +52,7 @@ async def test_op_7_makes_the_client_come_back_and_resume(bot: Bot, server: Disc
     await server.wait_for(lambda: server.resumes)
     await server.wait_ready()
     server.say(ids.ADA, ids.GENERAL, "again")
-    assert await heard(bot, server, 1) == ["again"]
+    assert await bot.heard(1) == ["again"]
 
 
 async def test_op_9_ends_the_session_or_has_it_resumed(bot: Bot, server: DiscordServer) -> None:
@@ -83,7 +75,7 @@ async def test_a_forgotten_session_is_refused_and_begun_anew_without_a_replay(
     server.gateway_open = True
     await server.wait_ready()
     server.say(ids.ADA, ids.GENERAL, "heard")
-    assert await heard(bot, server, 1) == ["heard"]
+    assert await bot.heard(1) == ["heard"]
     assert [outcome for _, _, outcome in server.resumes] == ["invalid"]
     assert len(server.identifies) == 2
 
@@ -171,7 +163,7 @@ async def test_without_the_content_intent_only_what_is_meant_for_the_bot_has_wor
         server.say(ids.ADA, ids.GENERAL, "secret", files=[("a.txt", b"x")])
         server.say(ids.ADA, ids.GENERAL, f"<@{ids.BOT}> open")
         server.say(ids.ADA, ids.ADA, "direct")
-        assert await heard(bot, server, 3) == ["", f"<@{ids.BOT}> open", "direct"]
+        assert await bot.heard(3) == ["", f"<@{ids.BOT}> open", "direct"]
         assert bot.seen[0].attachments == []
     _, listed = await raw("GET", f"/channels/{ids.GENERAL}/messages")
     assert [message["content"] for message in listed] == [f"<@{ids.BOT}> open", ""]
@@ -182,12 +174,12 @@ async def test_the_bot_hears_nothing_from_where_it_sees_nothing(bot: Bot, server
     server.say(ids.ADA, ids.GENERAL, "hidden")
     secret = server.thread(ids.ADA, ids.APPROVALS, "private", private=True)
     server.say(ids.ADA, ids.APPROVALS, "seen")
-    assert await heard(bot, server, 1) == ["seen"]
+    assert await bot.heard(1) == ["seen"]
     server.take_from_bot("MANAGE_THREADS")
     server.say(ids.ADA, secret, "not for the bot")
     server.join(ids.BOT, secret)
     server.say(ids.ADA, secret, "for the bot")
-    assert await heard(bot, server, 2) == ["seen", "for the bot"]
+    assert await bot.heard(2) == ["seen", "for the bot"]
 
 
 async def test_edits_deletions_and_threads_are_told(bot: Bot, server: DiscordServer) -> None:
@@ -202,7 +194,7 @@ async def test_edits_deletions_and_threads_are_told(bot: Bot, server: DiscordSer
     server.delete_channel(thread)
     server.bot_says(ids.GENERAL, "I am a bot")
     server.webhook_says(ids.GENERAL, "built")
-    await heard(bot, server, 5)
+    await bot.heard(5)
     edited, touched = bot.told("MESSAGE_UPDATE")
     assert edited["edited_timestamp"]
     assert touched["edited_timestamp"] is None
@@ -222,7 +214,7 @@ async def test_guilds_come_and_go(bot: Bot, server: DiscordServer) -> None:
     server.say(ids.ADA, ids.ELSEWHERE, "unheard")
     server.invite(ids.G2)
     server.say(ids.ADA, ids.ELSEWHERE, "heard")
-    assert await heard(bot, server, 1) == ["heard"]
+    assert await bot.heard(1) == ["heard"]
     assert [event.get("unavailable") for event in bot.told("GUILD_DELETE")] == [True, None]
 
 
@@ -235,8 +227,8 @@ async def test_shards_hear_their_own_guilds_and_the_first_one_the_direct_message
         server.say(ids.ADA, ids.ELSEWHERE, "two")
         server.say(ids.ADA, ids.GENERAL, "one")
         server.say(ids.ADA, ids.ADA, "direct")
-        assert await heard(bots[0], server, 2) == ["one", "direct"]
-        assert await heard(bots[1], server, 1) == ["two"]
+        assert await bots[0].heard(2) == ["one", "direct"]
+        assert await bots[1].heard(1) == ["two"]
     assert [identify["shard"] for identify in server.identifies] == [[0, 2], [1, 2]]
 
 

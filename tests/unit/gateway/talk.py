@@ -118,6 +118,9 @@ class TalkChannel:
     async def roles(self, actor: Actor, thread: ThreadKey) -> frozenset[str]:
         return self.world.roles.get(actor.user, frozenset())
 
+    async def private(self, actor: Actor) -> ThreadKey | None:
+        return ThreadKey("talk", "w", f"dm-{actor.user}", "")
+
     async def earlier(self, thread: ThreadKey, before: str, limit: int) -> Sequence[InboundMessage]:
         return self.world.earlier[-limit:]
 
