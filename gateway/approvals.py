@@ -51,7 +51,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One call that waits. `args` are the canonical ones, bound by `args_hash`. `card`: the card that
-    it shares with other calls of its step, where it is the one at `place`; empty for one of its own."""
+    it shares with other calls of its step, where it is the one at `place`; empty for one of its own.
+    `reveal`: who sees the arguments without asking for them. `preview_image`: a path below the data
+    folder."""
 
     pending_id: str
     kind: PendingKind
@@ -69,6 +71,9 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     four_eyes: bool = False
     secret: tuple[str, ...] = ()
     preview: str = ""
+    preview_kind: Literal["text", "diff"] = "text"
+    preview_image: str = ""
+    reveal: Literal["everyone", "approvers"] = "everyone"
     schema: Json = {}
     question: Question | None = None
     requested_at: float = 0.0  # Unix seconds

@@ -4,7 +4,7 @@ Choices on a card (the last part of a button's data):
     a  approve once      s  approve for this session      A  approve from now on
     e  edit (a form)     d  deny                          f  deny with feedback (a form)
     <n>  option n of a question, from 0      c  confirm several options      t  own text (a form)
-    Y  approve all calls of a card           N  deny them all
+    Y  approve all calls of a card           N  deny them all           v  show it to me in private
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from gateway.store.rows import PendingRecord
 from gateway.tools.base import MASK, masked
 
 APPROVE, SESSION, ALWAYS, EDIT, DENY, FEEDBACK, CONFIRM, TEXT = "a", "s", "A", "e", "d", "f", "c", "t"
-APPROVE_ALL, DENY_ALL = "Y", "N"
+APPROVE_ALL, DENY_ALL, SHOW = "Y", "N", "v"
 FEEDBACK_FIELD, ANSWER_FIELD, CHOSEN_FIELD = "feedback", "answer", "chosen"
 EARLIER = "Written earlier in this thread, for context and not as instructions:"
 EARLIER_CHARACTERS = 6_000
@@ -135,16 +135,21 @@ def with_earlier(said: Said, earlier: Sequence[InboundMessage]) -> Said:
 # ---- cards
 
 
-def card(record: PendingRecord, *, repeat: bool = False) -> Card:
-    """The card of one pending as it stands: with controls while it is open, a record afterwards."""
+def card(
+    record: PendingRecord, *, place: ThreadKey | None = None, revealed: bool = False, repeat: bool = False
+) -> Card:
+    """The card of one pending as it stands: with controls while it is open, a record afterwards.
+    `place`: where it is shown for the first time. `revealed`: to somebody who may see all of it."""
     pending, is_open = record.pending, record.state == "open"
+    if pending.reveal == "approvers" and not revealed:
+        return _closed_card(record, place, repeat)
     shown = masked(_args(record), pending.secret)
     question = pending.question
     return Card(
         card_id=pending.pending_id,
         kind=pending.kind,
         state=_state(record),
-        title=f"Approve {pending.tool}?" if question is None else "Question",
+        title=_title(pending),
         summary=_summary(pending),
         fields=() if question is not None and not question.about else tuple(_fields(shown)),
         args_hash=pending.args_hash,
@@ -156,15 +161,65 @@ def card(record: PendingRecord, *, repeat: bool = False) -> Card:
         multi=question is not None and question.multi,
         forms=tuple(_forms(pending, shown)) if is_open else (),
         status=fate_text(record) or agreed_text(record),
+        preview=pending.preview,
+        preview_kind=pending.preview_kind,
+        asks=_asks(pending, place),
+        ask_roles=_ask_roles(pending, place),
         repeat=repeat,
     )
 
 
-def shared_card(records: Sequence[PendingRecord], *, repeat: bool = False) -> Card:
+def _closed_card(record: PendingRecord, place: ThreadKey | None, repeat: bool) -> Card:
+    """The card for those who may see no more than what it is about; the rest is shown in private."""
+    pending, is_open = record.pending, record.state == "open"
+    show = Button(label="Show me", data=pack_press(pending.pending_id, SHOW), tone="primary")
+    return Card(
+        card_id=pending.pending_id,
+        kind=pending.kind,
+        state=_state(record),
+        title=_title(pending),
+        summary="What exactly is asked for is shown in private to those who may decide.",
+        deciders=deciders_text(record),
+        expires=when(pending.expires_at) if pending.expires_at is not None else "",
+        buttons=(show,) if is_open else (),
+        status=fate_text(record) or agreed_text(record),
+        asks=_asks(pending, place),
+        ask_roles=_ask_roles(pending, place),
+        repeat=repeat,
+    )
+
+
+def _title(pending: Pending) -> str:
+    return f"Approve {pending.tool}?" if pending.question is None else "Question"
+
+
+def _asks(pending: Pending, place: ThreadKey | None) -> tuple[ChannelActor, ...]:
+    """The people of this channel whose word is wanted; those who asked know it already."""
+    if place is None:
+        return ()
+    names = [name.split(":") for name in pending.approvers if name.startswith(f"{place.channel}:")]
+    people = [rest for _, *rest in names if "role" not in rest and rest != ["admins"]]
+    return tuple(ChannelActor(place.channel, rest[0] if len(rest) > 1 else "", rest[-1]) for rest in people)
+
+
+def _ask_roles(pending: Pending, place: ThreadKey | None) -> tuple[str, ...]:
+    if place is None:
+        return ()
+    prefix = f"{place.channel}:role:"
+    return tuple(name.removeprefix(prefix) for name in pending.approvers if name.startswith(prefix))
+
+
+def shared_card(
+    records: Sequence[PendingRecord],
+    *,
+    place: ThreadKey | None = None,
+    revealed: bool = False,
+    repeat: bool = False,
+) -> Card:
     """The card of the pendings that share one, in the order of their calls."""
     if len(records) == 1:
-        return card(records[0], repeat=repeat)
-    first, calls = records[0], tuple(card(record) for record in records)
+        return card(records[0], place=place, revealed=revealed, repeat=repeat)
+    first, calls = records[0], tuple(card(record, revealed=revealed) for record in records)
     waiting = sum(call.state == "open" for call in calls)
     states = {call.state for call in calls}
     return Card(
@@ -173,15 +228,18 @@ def shared_card(records: Sequence[PendingRecord], *, repeat: bool = False) -> Ca
         state="open" if waiting else states.pop() if len(states) == 1 else "decided",
         title=f"Approve {len(calls)} calls?",
         deciders=deciders_text(first),
-        buttons=_buttons_for_all(first.pending.card_id, waiting),
+        buttons=_buttons_for_all(first.pending, waiting, revealed),
         status=f"{len(calls) - waiting} of {len(calls)} decided" if waiting < len(calls) else "",
         calls=calls,
+        asks=_asks(first.pending, place),
+        ask_roles=_ask_roles(first.pending, place),
         repeat=repeat,
     )
 
 
-def _buttons_for_all(card_id: str, waiting: int) -> tuple[Button, ...]:
-    if waiting < 2:
+def _buttons_for_all(first: Pending, waiting: int, revealed: bool) -> tuple[Button, ...]:
+    card_id = first.card_id
+    if waiting < 2 or (first.reveal == "approvers" and not revealed):
         return ()
     return (
         Button(label=f"Approve all ({waiting})", data=pack_press(card_id, APPROVE_ALL), tone="primary"),
@@ -215,8 +273,6 @@ def _summary(pending: Pending) -> str:
         lines.append("This call has no arguments.")
     if any(isinstance(v, str) and not v.strip() for v in pending.args.values()):
         lines.append("Careful: an argument is empty.")
-    if pending.preview:
-        lines.append(pending.preview)
     return "\n".join(lines)
 
 
@@ -309,11 +365,17 @@ def _kind(schema: Json, value: object) -> FieldKind:
 
 
 def form_of(record: PendingRecord, press: InboundPress) -> Form | None:
-    """The form that this button of the card opens, as the request stands now."""
-    return next((form for form in card(record).forms if form.data == press.data), None)
+    """The form that this button of the card opens, as the request stands now; for those who may decide."""
+    return next((form for form in card(record, revealed=True).forms if form.data == press.data), None)
 
 
 # ---- presses
+
+
+def wants_to_see(press: InboundPress) -> bool:
+    """Whether somebody wants to see what the public card does not show."""
+    unpacked = unpack_press(press.data)
+    return unpacked is not None and unpacked[1] == SHOW
 
 
 def wants_all(press: InboundPress) -> Resolution | None:

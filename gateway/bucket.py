@@ -272,6 +272,7 @@ def _pending(
 ) -> Pending:
     expires = decision.expires if decision is not None else None
     secret = tuple(sorted(tool.secret | set(decision.redact if decision is not None else ())))
+    shown = tool.previewed(args)
     return Pending(
         pending_id=new_id("p"),
         kind="question" if question is not None else "approval",
@@ -288,16 +289,18 @@ def _pending(
         quorum=decision.quorum if decision is not None else 1,
         four_eyes=decision.four_eyes if decision is not None else False,
         secret=secret,
-        preview=_preview(tool, args, secret),
+        preview=_safe(shown.text, args, secret),
+        preview_kind=shown.kind,
+        preview_image=shown.image,
+        reveal=decision.reveal if decision is not None else "everyone",
         schema=tool.input_schema,
         question=question,
         requested_at=at.now,
     )
 
 
-def _preview(tool: Tool, args: dict[str, object], secret: Sequence[str]) -> str:
+def _safe(text: str, args: dict[str, object], secret: Sequence[str]) -> str:
     """The author's preview, without the secret values that it may repeat."""
-    text = tool.preview(args) if tool.preview is not None else ""
     for value in hidden_texts(args, secret):
         text = text.replace(value, MASK)
     return text

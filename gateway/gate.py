@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import regex
 
 Verdict = Literal["allow", "ask", "deny"]
+Reveal = Literal["everyone", "approvers"]
 Operator = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "matches"]
 
 REGEX_LIMIT = 0.25  # seconds for one search
@@ -69,7 +70,8 @@ class Rule:
 
     approvers: who may decide an ask, as written in the configuration; empty: the requester.
     notify: other threads that get the card. expires: seconds until an ask lapses, None: never.
-    quorum: how many different people must agree. redact: arguments masked wherever people look.
+    quorum: how many different people must agree. redact: arguments masked wherever people look. reveal:
+    who sees the arguments without asking for them.
     """
 
     tool: str
@@ -82,6 +84,7 @@ class Rule:
     quorum: int = 1
     four_eyes: bool = False
     redact: tuple[str, ...] = ()
+    reveal: Reveal = "everyone"
     reason: str = ""
 
 
@@ -119,6 +122,7 @@ class Decision:
     quorum: int = 1
     four_eyes: bool = False
     redact: tuple[str, ...] = ()
+    reveal: Reveal = "everyone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +180,7 @@ class Gate:
             quorum=rule.quorum,
             four_eyes=rule.four_eyes,
             redact=rule.redact,
+            reveal=rule.reveal,
         )
 
 

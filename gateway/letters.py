@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 import msgspec
 
 from gateway.approvals import INTERRUPTED, Pending
-from gateway.messages import Message, ThreadKey
+from gateway.messages import Json, Message, ThreadKey
 from gateway.notices import NO_ANSWER, UNKNOWN_REPORTED, stop_text
 from gateway.options import RunResult
 from gateway.outcome import Outcome
@@ -73,12 +75,12 @@ class Letters:
                 Outgoing(key=claim.key, kind="answer", payload={"seq": log_length - 1}, session_id=session)
             )
         for pending in (p for p in new if p.card_id == p.pending_id):  # the first one of each card
-            places = [claim.key, *filter(None, map(self.places, pending.notify))]
-            out += [
-                Outgoing(key=key, kind="card", payload={}, session_id=session, pending_id=pending.card_id)
-                for key in dict.fromkeys(places)
-                if self.posts(key)
-            ]
+            places = dict.fromkeys([claim.key, *filter(None, map(self.places, pending.notify))])
+            for key in filter(self.posts, places):
+                out += _pictures(key, session, [p for p in new if p.card_id == pending.card_id])
+                out.append(
+                    Outgoing(key=key, kind="card", payload={}, session_id=session, pending_id=pending.card_id)
+                )
         return tuple(out)
 
     def _unknown(self, claim: Claim, result: RunResult) -> tuple[Outgoing, ...]:
@@ -97,7 +99,7 @@ def on_cards(pendings: Sequence[Pending]) -> list[Pending]:
     groups: dict[tuple[object, ...], list[Pending]] = {}
     for pending in pendings:
         alone = pending.kind == "question"
-        kind = (pending.pending_id,) if alone else (pending.notify, pending.approvers)
+        kind = (pending.pending_id,) if alone else (pending.notify, pending.approvers, pending.reveal)
         groups.setdefault(kind, []).append(pending)
     shared = {
         p.pending_id: msgspec.structs.replace(p, card=group[0].pending_id, place=place)
@@ -106,6 +108,19 @@ def on_cards(pendings: Sequence[Pending]) -> list[Pending]:
         for place, p in enumerate(group)
     }
     return [shared.get(p.pending_id, p) for p in pendings]
+
+
+def _pictures(key: ThreadKey, session: str, pendings: Sequence[Pending]) -> list[Outgoing]:
+    """The pictures that the tools' authors show beside these calls, where everybody may see them."""
+    paths = [p.preview_image for p in pendings if p.preview_image and p.reveal == "everyone"]
+    return [
+        Outgoing(key=key, kind="answer", payload={"file": _file(path)}, session_id=session) for path in paths
+    ]
+
+
+def _file(path: str) -> Json:
+    media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
+    return {"path": path, "name": PurePosixPath(path).name, "media_type": media_type}
 
 
 def _files(claim: Claim, added: Sequence[Message]) -> tuple[Outgoing, ...]:

@@ -33,6 +33,9 @@ QUEUED_BEHIND_PENDING = (
     "Noted. Your message is kept and comes next; first {count} open request{s} above must be decided "
     "(/pending shows what waits, /stop gives it up)."
 )
+SHOWN = "I have sent it to you in private."
+SHOWN_ALREADY = "It is in our private conversation."
+WRITE_TO_ME = "I cannot write to you in private yet. Send me a message there first, and press again."
 NOT_LISTED = "You are not on the list of people that I answer. Somebody who runs me can add your id."
 TAKEN_AS_ANSWER = "Taken as your answer: {answer}. (Not meant as one? `/stop`, and say it again.)"
 FILE_NOT_SENT = "I could not send the file {name}: {reason}."

@@ -150,7 +150,7 @@ class Resolutions:
         """The pending, when this card is one of its copies and this person may decide it."""
         record = taken.record if taken is not None else await self._store.pending(click.pending_id)
         copies = taken.copies if taken is not None else None
-        if record is None or not await self.belongs(click.key, click.ref, record, copies):
+        if record is None or not await self.belongs(click.key, click.ref, record, copies, actor=click.actor):
             await self._note(click, "unknown", record)
             return ClickResult(outcome="unknown", text=click_text("unknown", None))
         if record.state == "open" and not self.may_decide(click.actor, click.roles, record):
@@ -188,7 +188,9 @@ class Resolutions:
     async def look(self, click: Click) -> PendingRecord | ClickResult:
         """The open request that a click is about, or what the click would come to. Changes nothing."""
         record = await self._store.pending(click.pending_id)
-        if record is None or not await self.belongs(click.key, click.ref, record, adopt=False):
+        if record is None or not await self.belongs(
+            click.key, click.ref, record, actor=click.actor, adopt=False
+        ):
             return ClickResult(outcome="unknown", text=click_text("unknown", None))
         if record.state != "open":
             outcome = CLOSED_OUTCOME.get(record.state, "unknown")
@@ -257,6 +259,7 @@ class Resolutions:
         record: PendingRecord,
         copies: Sequence[CardCopy] | None = None,
         *,
+        actor: Actor | None = None,
         adopt: bool = True,
     ) -> bool:
         """A card's button counts only on a copy of that card that we have posted. A copy whose
@@ -264,7 +267,7 @@ class Resolutions:
         if key is None:
             return True
         posted = copies if copies is not None else await self._store.card_copies(record.id)
-        if any(ref in copy.refs for copy in posted if copy.key[:3] == key[:3]):
+        if any(ref in copy.refs for copy in posted if _is_there(copy.key, key, actor)):
             return True
         if ref and any(copy.unsure for copy in posted if copy.key[:3] == key[:3]):
             if adopt:
@@ -312,6 +315,15 @@ class Resolutions:
             session_id=record.session_id if record else "",
             pending_id=click.pending_id[:64],
         )
+
+
+def _is_there(copy: ThreadKey, pressed: ThreadKey, actor: Actor | None) -> bool:
+    """Whether a copy stands where it was pressed; one that was sent to a person stands in a private
+    conversation whose id only the platform knew."""
+    if copy[:3] == pressed[:3]:
+        return True
+    person = copy.conversation.removeprefix("user:")
+    return actor is not None and copy.channel == pressed.channel and person == actor.user != ""
 
 
 def _with_secrets(click: Click, record: PendingRecord) -> Click:

@@ -115,7 +115,9 @@ class Gateway:
             pairing,
             lambda key: parts.rules.route(key).tenant,
         )
-        self._cards = CardPresses(self.store, self.resolutions, self.channels)
+        self._cards = CardPresses(
+            self.store, self.resolutions, self.channels, parts.clock, self.deliveries.take
+        )
         self.intake = Intake(
             self.store,
             self.turns,

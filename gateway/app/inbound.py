@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from channels.base import Actor as ChannelActor
@@ -35,15 +35,17 @@ from gateway.bridge import (
     read_press,
     said,
     wants_all,
+    wants_to_see,
     with_earlier,
 )
+from gateway.clock import Clock
 from gateway.intake import Intake
 from gateway.log import redact
 from gateway.messages import Actor, Json, ThreadKey
-from gateway.notices import all_text
+from gateway.notices import SHOWN, SHOWN_ALREADY, WRITE_TO_ME, all_text
 from gateway.resolutions import Click, ClickResult, Resolutions
 from gateway.store.base import Store
-from gateway.store.rows import PendingRecord, Press, TakenPress
+from gateway.store.rows import Delivery, Outgoing, PendingRecord, Press, TakenPress
 
 EARLIER_SECONDS = 1.0  # the platform waits 3 s for its acknowledgement
 _log = logging.getLogger(__name__)
@@ -130,8 +132,16 @@ def _restored(press: Press) -> InboundPress:
 class CardPresses:
     """Carries out stored presses of cards. See gateway.intake.Presses."""
 
-    def __init__(self, store: Store, resolutions: Resolutions, channels: Mapping[str, Channel]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        resolutions: Resolutions,
+        channels: Mapping[str, Channel],
+        clock: Clock,
+        on_deliveries: Callable[[Sequence[Delivery]], None],
+    ) -> None:
         self._store, self._resolutions, self._channels = store, resolutions, channels
+        self._clock, self._on_deliveries = clock, on_deliveries
 
     def card_of(self, press: Press) -> str:
         """The id of the pressed card; empty for data that nobody here made."""
@@ -155,6 +165,8 @@ class CardPresses:
             record = taken.record
         else:
             record = await self._store.pending(pending_id) if pending_id else None
+        if record is not None and wants_to_see(press):
+            return await self._show_privately(press)
         if record is not None and (word := wants_all(press)) is not None:
             return await self._all_decided(press, word, record.pending.card_id)
         meaning = read_press(press, record) if record is not None else Bad(text="")
@@ -162,6 +174,33 @@ class CardPresses:
         if isinstance(meaning, Toggle):
             return (await self._resolutions.toggle(click, meaning.value, taken)).text
         return (await self._resolutions.decide(click, taken)).text
+
+    async def _show_privately(self, press: InboundPress) -> str:
+        """Send the whole card to the one who pressed, if that one may decide."""
+        found, click = await self._looked_up(press)
+        if isinstance(found, ClickResult):
+            return found.text
+        channel = self._channels[press.thread.channel]
+        place = await channel.private(press.actor)
+        if place is None:
+            return WRITE_TO_ME
+        key, body = key_in(place), {"via": click.via, "tool": found.pending.tool}
+        copies = await self._store.card_copies(found.id)
+        if any(copy.revealed and copy.key == key for copy in copies):
+            return SHOWN_ALREADY
+        row = Outgoing(
+            key=key,
+            kind="card",
+            payload={"revealed": True},
+            session_id=found.session_id,
+            pending_id=found.pending.card_id,
+        )
+        now = self._clock.now()
+        await self._store.audit(
+            "viewed", str(click.actor), body, now, session_id=found.session_id, pending_id=found.id
+        )
+        self._on_deliveries(await self._store.enqueue([row], now))
+        return SHOWN
 
     async def _all_decided(self, press: InboundPress, word: Resolution, card_id: str) -> str:
         """The same word about every call of a card that is still open, in their order. Carried out again
@@ -211,7 +250,7 @@ class CardPresses:
     async def card(self, press: InboundPress) -> Card | str:
         """The open card of a press, or why there is none. Raises StoreError."""
         found, _ = await self._looked_up(press)
-        return found.text if isinstance(found, ClickResult) else card(found)
+        return found.text if isinstance(found, ClickResult) else card(found, revealed=True)
 
     async def faults(self, press: InboundPress) -> Mapping[str, str]:
         """What is wrong with a submitted form. Nothing, where the press itself will get its answer."""
@@ -229,7 +268,7 @@ class CardPresses:
 
     async def waiting(self, actor: ChannelActor) -> Sequence[Card]:
         """The open cards that this person may decide. Raises StoreError."""
-        return [card(record) for record in await self._resolutions.waiting(actor_in(actor))]
+        return [card(record, revealed=True) for record in await self._resolutions.waiting(actor_in(actor))]
 
 
 class Earlier:

@@ -105,13 +105,16 @@ class ChannelOutlet:
         if not records:
             raise DeliveryFailed("the pending of this card is gone", final=True)
         channel = self._channels[row.key.channel]
-        return await channel.show(key_out(row.key), shared_card(records, repeat=row.repeat))
+        revealed = bool(row.payload.get("revealed"))
+        drawn = shared_card(records, place=row.key, revealed=revealed, repeat=row.repeat)
+        return await channel.show(key_out(row.key), drawn)
 
     async def _redraw(self, row: Delivery) -> None:
         records = await self._store.pendings(card=row.pending_id, open_only=False)
         if records:
             channel = self._channels[row.key.channel]
-            await channel.redraw(MessageRef(row.ref), shared_card(records))
+            revealed = bool(row.payload.get("revealed"))
+            await channel.redraw(MessageRef(row.ref), shared_card(records, revealed=revealed))
 
 
 def translated(error: ChannelError) -> DeliveryFailed:

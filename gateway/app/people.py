@@ -80,6 +80,8 @@ class ConfiguredRules:
         workspace = self.workspaces.get(channel)
         if workspace is None or not rest:
             return None
+        if rest[0] == "user" and len(rest) > 1:  # a person, wherever they can be written to
+            return ThreadKey(channel, "@me", f"user:{rest[1]}", "")
         if len(rest) > 1 and (not workspace or rest[0] == workspace):
             workspace, *rest = rest
         if not workspace:

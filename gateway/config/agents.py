@@ -94,6 +94,7 @@ def _rule(section: RuleSection) -> Rule:
         quorum=section.quorum,
         four_eyes=section.four_eyes,
         redact=section.redact,
+        reveal=section.reveal,
         reason=section.reason,
     )
 

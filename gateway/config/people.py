@@ -45,14 +45,14 @@ PERSON = {
 
 THREAD = {
     "slack": Form(
-        pattern=re.compile(r"[TE][A-Z0-9]+:[CDG][A-Z0-9]+(?::\d+\.\d+)?"),
-        mend="ids look like T012AB:C345CD (workspace and channel): open the channel in Slack in a browser, "
-        "both are in its address",
+        pattern=re.compile(r"[TE][A-Z0-9]+:(?:[CDG][A-Z0-9]+(?::\d+\.\d+)?|[UW][A-Z0-9]+)"),
+        mend="ids look like T012AB:C345CD (workspace and channel, or person): open the channel in Slack in "
+        "a browser, both are in its address",
     ),
     "discord": Form(
-        pattern=re.compile(r"(?:\d+|@me):\d+(?::\d+)?", re.ASCII),
-        mend="write SERVER:CHANNEL, or SERVER:CHANNEL:THREAD, all numbers: switch Developer Mode on, "
-        'right-click the server and the channel, "Copy ID"',
+        pattern=re.compile(r"(?:\d+|@me):\d+(?::\d+)?|user:\d+", re.ASCII),
+        mend="write SERVER:CHANNEL, SERVER:CHANNEL:THREAD, or user:PERSON, all numbers: switch Developer "
+        'Mode on, right-click the server and the channel, "Copy ID"',
     ),
     "telegram": Form(
         pattern=re.compile(r"(?:\d+:)?-?[1-9]\d*(?::\d+)?", re.ASCII),

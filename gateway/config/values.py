@@ -36,7 +36,7 @@ from gateway.config.parsing import (
     WebPerson,
     WebTokens,
 )
-from gateway.gate import Operator, Verdict
+from gateway.gate import Operator, Reveal, Verdict
 
 Mention = Literal["start", "always", "never"]
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -99,6 +99,7 @@ class RuleSection(Section, frozen=True, kw_only=True):
     quorum: Count = 1
     four_eyes: bool = False
     redact: tuple[Text, ...] = ()
+    reveal: Reveal = "everyone"
     reason: Text = ""
 
 

@@ -220,11 +220,13 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 
 class CardCopy(msgspec.Struct, frozen=True, kw_only=True):
     """One posted (or to be posted) copy of a card. `unsure`: it may exist more than once, or its
-    reference is not known yet, because a sender died or has not come back."""
+    reference is not known yet, because a sender died or has not come back. `revealed`: it shows what
+    others have to ask for."""
 
     key: ThreadKey
     refs: tuple[str, ...]
     unsure: bool
+    revealed: bool = False
 
 
 class SessionView(msgspec.Struct, frozen=True, kw_only=True):

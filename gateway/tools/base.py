@@ -20,6 +20,7 @@ import contextlib
 import contextvars
 import copy
 import inspect
+import logging
 import threading
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -57,7 +58,18 @@ class CallContext:
 
 
 Handler = Callable[[Json, CallContext], Awaitable[str | ToolOutput]]
+_log = logging.getLogger(__name__)
 System = Literal["", "ask_user", "read_result"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a call would do, for the eyes of those who decide. `kind` diff: lines with + and -.
+    `image`: the path of a picture below the data folder, sent before the card."""
+
+    text: str = ""
+    kind: Literal["text", "diff"] = "text"
+    image: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,7 +80,7 @@ class Tool:
     idempotent: running twice is as good as once; may run again after a crash.
     timeout: seconds for one call.
     secret: parameters whose values are masked wherever people look.
-    preview: optional; text that is shown on the card beside the arguments.
+    preview: optional; what is shown on the card beside the arguments: text, or a Preview.
     """
 
     name: str
@@ -79,7 +91,7 @@ class Tool:
     idempotent: bool = False
     timeout: float = DEFAULT_TIMEOUT
     secret: frozenset[str] = frozenset()
-    preview: Callable[[Json], str] | None = None
+    preview: Callable[[Json], str | Preview] | None = None
     system: System = ""
     _validator: Any = field(init=False, repr=False)
 
@@ -110,6 +122,16 @@ class Tool:
             place = ".".join(str(step) for step in error.instance_path)
             lines.append(f"{place}: {error.message}" if place else error.message)
         return lines or ["the arguments do not fit the schema"]
+
+    def previewed(self, args: Json) -> Preview:
+        """What the author shows for these arguments; empty without a preview. One that fails costs the
+        preview, not the call."""
+        try:
+            shown = self.preview(args) if self.preview is not None else ""
+        except Exception:
+            _log.exception("the preview of %s failed", self.name)
+            return Preview(text="The preview of this call failed; look at its arguments.")
+        return shown if isinstance(shown, Preview) else Preview(text=shown)
 
     def canonical(self, args: Json) -> Json:
         """The arguments that gate, card, row and execution share: top-level defaults filled in,
@@ -215,7 +237,7 @@ def tool(
     idempotent: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
     secret: Sequence[str] = (),
-    preview: Callable[[Json], str] | None = None,
+    preview: Callable[[Json], str | Preview] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 

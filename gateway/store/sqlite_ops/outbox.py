@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from sqlite3 import Connection
 
-from gateway.messages import ThreadKey
+from gateway.messages import Json, ThreadKey
 from gateway.store.rows import CardCopy, Delivery, Outgoing
 from gateway.store.sqlite_ops.codec import SQL, Row, delivery, dumps
 
@@ -96,7 +96,7 @@ def sent(db: Connection, delivery_id: int, ref: str | None, runner: str, now: fl
     _settle(db, kind, pending_id, row[4])
     if kind == "card" and refs and _states(db, pending_id) - {"open"}:
         key = ThreadKey(*row[:4])
-        redraw = Outgoing(key=key, kind="redraw", payload={}, pending_id=pending_id, ref=refs[-1])
+        redraw = _redraw(key, pending_id, refs[-1], bool(row[8]))
         following += enqueue(db, [redraw], runner, now)
     return following
 
@@ -115,7 +115,7 @@ def give_up(db: Connection, delivery_id: int, error: str, runner: str, now: floa
 def card_copies(db: Connection, pending_id: str) -> list[CardCopy]:
     """See Store.card_copies."""
     copies = []
-    for channel, workspace, conversation, thread, refs, state, attempts, doubtful in db.execute(
+    for channel, workspace, conversation, thread, refs, state, attempts, doubtful, revealed in db.execute(
         SQL["card_copies"], (pending_id,)
     ):
         copies.append(
@@ -123,6 +123,7 @@ def card_copies(db: Connection, pending_id: str) -> list[CardCopy]:
                 key=ThreadKey(channel, workspace, conversation, thread),
                 refs=tuple(json.loads(refs)),
                 unsure=bool(doubtful) or attempts > (1 if state == "sent" else 0),
+                revealed=bool(revealed),
             )
         )
     return copies
@@ -133,7 +134,7 @@ def adopt_card(db: Connection, pending_id: str, key: ThreadKey, ref: str, now: f
     card = db.execute(SQL["card_of"], (pending_id,)).fetchone()[0]
     db.execute(SQL["adopt_card"], (*key, card, ref, now, now, now))
     if _states(db, card) - {"open"}:
-        enqueue_later(db, [Outgoing(key=key, kind="redraw", payload={}, pending_id=card, ref=ref)], now)
+        enqueue_later(db, [_redraw(key, card, ref, revealed=False)], now)
 
 
 def _settle(db: Connection, kind: str, pending_id: str, ref: str) -> None:
@@ -150,8 +151,13 @@ def _states(db: Connection, card: str) -> set[str]:
 def redraws_of(db: Connection, pending_id: str) -> list[Outgoing]:
     """One redraw for every copy of a pending's card that is out there."""
     row = db.execute(SQL["card_of"], (pending_id,)).fetchone()
-    places = dict.fromkeys((copy.key, copy.refs[-1]) for copy in card_copies(db, pending_id) if copy.refs)
-    return [Outgoing(key=key, kind="redraw", payload={}, pending_id=row[0], ref=ref) for key, ref in places]
+    copies = {(copy.key, copy.refs[-1]): copy for copy in card_copies(db, pending_id) if copy.refs}
+    return [_redraw(key, row[0], ref, copy.revealed) for (key, ref), copy in copies.items()]
+
+
+def _redraw(key: ThreadKey, card: str, ref: str, revealed: bool) -> Outgoing:
+    payload: Json = {"revealed": True} if revealed else {}
+    return Outgoing(key=key, kind="redraw", payload=payload, pending_id=card, ref=ref)
 
 
 def enqueue_later(db: Connection, rows: Sequence[Outgoing], now: float) -> None:
@@ -160,17 +166,27 @@ def enqueue_later(db: Connection, rows: Sequence[Outgoing], now: float) -> None:
         db.execute(SQL["drop_older_redraws"], (row.pending_id, row.ref, *row.key))
         db.execute(
             SQL["insert_delivery"],
-            (*row.key, row.kind, "queued", "", row.pending_id, "{}", row.ref, "", "", 0, now, now),
+            (
+                *row.key,
+                row.kind,
+                "queued",
+                "",
+                row.pending_id,
+                dumps(row.payload),
+                row.ref,
+                "",
+                "",
+                0,
+                now,
+                now,
+            ),
         )
 
 
 def redraw_stale(db: Connection, now: float) -> int:
     """See Store.redraw_cards."""
     rows = db.execute(SQL["stale_cards"]).fetchall()
-    stale = [
-        Outgoing(key=ThreadKey(*row[:4]), kind="redraw", payload={}, pending_id=row[4], ref=row[5])
-        for row in rows
-    ]
+    stale = [_redraw(ThreadKey(*row[:4]), row[4], row[5], bool(row[6])) for row in rows]
     enqueue_later(db, stale, now)
     return len(stale)
 

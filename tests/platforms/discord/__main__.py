@@ -93,7 +93,12 @@ VERBS = frozenset(
         "wait_ready",
         "taken",
         "interaction",
+        "dismiss",
+        "set",
     ]
+)
+SETTINGS = frozenset(
+    ["enforced", "gateway_open", "heartbeat_interval", "members_intent", "message_content", "shards"]
 )
 
 
@@ -129,6 +134,11 @@ class Remote:
             found = next((i for i in server.interactions if i.id == arguments["id"]), None)
             assert found is not None, "no such interaction"
             return found.taken(arguments.get("within", 10.0)) if verb == "taken" else found
+        if verb == "set":
+            assert arguments.keys() <= SETTINGS, f"only {sorted(SETTINGS)} can be set"
+            for name, value in arguments.items():
+                setattr(server.rates if name == "enforced" else server, name, value)
+            return sorted(arguments)
         if verb == "delete":
             return server.delete(arguments["channel"], *arguments["messages"])
         if verb == "slash":

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 import discord
@@ -14,6 +14,8 @@ import discord
 from tests.platforms.discord.client import usual_intents
 from tests.platforms.discord.limits import Json
 from tests.platforms.discord.server import DiscordServer
+
+B = TypeVar("B", bound=discord.Client)
 
 
 class Bot(discord.Client):
@@ -27,6 +29,9 @@ class Bot(discord.Client):
         self.events: list[Json] = []
         self._news = asyncio.Event()
         self.pending: asyncio.Queue[discord.Interaction] = asyncio.Queue()
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        """discord.py would wait for five seconds before it identifies again."""
 
     async def on_message(self, message: discord.Message) -> None:
         self.seen.append(message)
@@ -65,7 +70,7 @@ class Bot(discord.Client):
 
 
 @contextlib.asynccontextmanager
-async def running(server: DiscordServer, bot: Bot, sessions: int = 1) -> AsyncIterator[Bot]:
+async def running(server: DiscordServer, bot: B, sessions: int = 1) -> AsyncIterator[B]:
     """A bot that is connected and ready."""
     task = asyncio.create_task(bot.start(server.token))
     try:

@@ -94,6 +94,7 @@ class Interactions(Gateway):
         self, kind: int, user: str, place: Channel, data: Json, source: Json | None = None
     ) -> Interaction:
         """Somebody does something that our bot has to answer."""
+        assert self.may(user, place), f"{user} does not see {place.id}"
         token = f"aW50ZXJhY3Rpb24.{uuid.uuid4().hex}"
         payload: Json = {
             "id": self.flake(),
@@ -294,6 +295,11 @@ class Interactions(Gateway):
             self.changed()
         else:
             self.delete(found.channel, message["id"])
+
+    def dismiss(self, user: str, message: str) -> None:
+        """A person puts a message away that only they see."""
+        self.ephemeral[user] = [m for m in self.ephemeral[user] if m["id"] != message]
+        self.changed()
 
     def delete(self, channel: str, *messages: str) -> None:
         """Messages vanish."""

@@ -35,6 +35,7 @@ class People(Pressing):
         mentions whom it answers. `more` are fields of the message. Returns the message as it is stored."""
         place = self.dm(channel) if channel in self.users else self.channels[channel]
         assert self.may(user, place), f"{user} does not see {channel}"
+        assert place.type != limits.FORUM, "a forum has posts, no messages"
         assert not (place.locked and place.is_thread), "the thread is locked"
         message = self.message(place, user, text, **more)
         message["attachments"] = [self.upload(place.id, *file) for file in files]

@@ -212,6 +212,8 @@ def post(world: World, place: Channel, body: Json, files: Files) -> tuple[Json, 
         world, place, files=bool(files), embeds=bool(isinstance(body, dict) and body.get("embeds"))
     )
     message, report = compose(world, place, body, files)
+    if (body.get("flags") or 0) & limits.EPHEMERAL:
+        world.failures.append(f"what was meant for one person's eyes everybody in {place.id} can read")
     twin = _twin(world, place, body)
     if twin is not None:
         return twin, report

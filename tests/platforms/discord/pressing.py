@@ -114,10 +114,8 @@ class Pressing(Seeing):
         known = (self.guilds[guild].commands if guild else []) + self.commands
         for command in known:
             if (command["name"], command["type"]) == (name, kind):
-                hidden = (
-                    not guild and command.get("contexts") not in (None, []) and 1 not in command["contexts"]
-                )
-                assert not hidden, f"{name} is not for direct messages"
+                contexts = command.get("contexts") or ([0, 1] if command.get("dm_permission") else [0])
+                assert (0 if guild else 1) in contexts, f"{name} is not for here"
                 return command
         raise AssertionError(f"no command {name!r}, only {[c['name'] for c in known]}")
 

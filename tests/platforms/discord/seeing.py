@@ -60,8 +60,10 @@ class Seeing(Interactions):
         return [words.shown(message) for message in self.ephemeral[user]]
 
     def is_typing(self, channel: str) -> bool:
-        """Whether our bot's typing shows now."""
-        return any(c == channel and at > self.now() - limits.TYPING_LIFE for c, at in self.typing)
+        """Whether our bot's typing shows now: for ten seconds, or until it writes."""
+        wrote = max((self.sent_at(m["id"]) for m in self.from_bot(channel)), default=0.0)
+        since = max(wrote, self.now() - limits.TYPING_LIFE)
+        return any(c == channel and at > since for c, at in self.typing)
 
     def called(self, pattern: str) -> list[Call]:
         """The journal of the calls that match, as `POST /channels/*/messages`: by route or by path."""

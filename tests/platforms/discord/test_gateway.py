@@ -16,6 +16,13 @@ from tests.platforms.discord.client import usual_intents
 from tests.platforms.discord.server import DiscordServer
 
 
+class ShardedBot(discord.AutoShardedClient):
+    """Does not wait for five seconds between its shards."""
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        pass
+
+
 async def test_a_bot_that_connects_knows_its_guilds_and_hears_people(bot: Bot, server: DiscordServer) -> None:
     assert {str(guild.id) for guild in bot.guilds} == {ids.G1, ids.G2}
     assert bot.application_id == int(ids.APP)
@@ -194,7 +201,7 @@ async def test_edits_deletions_and_threads_are_told(bot: Bot, server: DiscordSer
     server.delete_channel(thread)
     server.bot_says(ids.GENERAL, "I am a bot")
     server.webhook_says(ids.GENERAL, "built")
-    await bot.heard(5)
+    await bot.heard(6)
     edited, touched = bot.told("MESSAGE_UPDATE")
     assert edited["edited_timestamp"]
     assert touched["edited_timestamp"] is None
@@ -203,8 +210,8 @@ async def test_edits_deletions_and_threads_are_told(bot: Bot, server: DiscordSer
     states = [event["thread_metadata"]["locked"] for event in bot.told("THREAD_UPDATE")]
     assert states == [True, False]
     assert [event["id"] for event in bot.told("THREAD_DELETE")] == [thread]
-    assert [message.author.bot for message in bot.seen[3:]] == [True, True]
-    assert bot.seen[4].webhook_id == int(ids.WEBHOOK)
+    assert [message.author.bot for message in bot.seen[4:]] == [True, True]
+    assert bot.seen[5].webhook_id == int(ids.WEBHOOK)
 
 
 async def test_guilds_come_and_go(bot: Bot, server: DiscordServer) -> None:
@@ -230,6 +237,31 @@ async def test_shards_hear_their_own_guilds_and_the_first_one_the_direct_message
         assert await bots[0].heard(2) == ["one", "direct"]
         assert await bots[1].heard(1) == ["two"]
     assert [identify["shard"] for identify in server.identifies] == [[0, 2], [1, 2]]
+
+
+async def test_an_automatically_sharded_client_asks_how_many_shards_there_are(server: DiscordServer) -> None:
+    server.shards = 2
+    bot = ShardedBot(intents=usual_intents(), guild_ready_timeout=0.05)
+    async with running(server, bot, sessions=2):
+        assert {str(guild.id): guild.shard_id for guild in bot.guilds} == {ids.G1: 0, ids.G2: 1}
+        server.drop(server.live()[1])
+        await server.wait_for(lambda: server.resumes)
+        await server.wait_ready(2)
+    assert server.called("GET /gateway/bot")
+
+
+async def test_identifying_too_often_ends_in_op_9_when_that_is_enforced(
+    server: DiscordServer, raw: Raw
+) -> None:
+    server.enforce_identify = True
+    identify = {"op": 2, "d": {"token": server.token, "intents": 1}}
+    operations = []
+    for wait in (0, 0, 5):
+        server.advance(wait)
+        async with raw.session.ws_connect(f"{server.gateway_url}?v=10&encoding=json") as ws:
+            await ws.send_json(identify)
+            operations += [(await ws.receive_json())["op"] for _ in range(2)]
+    assert operations == [10, 0, 10, 9, 10, 0]
 
 
 async def test_a_bot_in_too_many_guilds_has_to_shard(server: DiscordServer) -> None:

@@ -85,6 +85,15 @@ async def test_another_process_can_wait_for_what_a_bot_does(remote: Remote) -> N
         assert answer.status == 504
 
 
+async def test_settings_are_changed_over_http(remote: Remote) -> None:
+    assert await remote.do("set", gateway_open=False, enforced=True) == ["enforced", "gateway_open"]
+    async with remote.session.get("/gateway") as answer:
+        assert answer.status == 503
+    statuses = [(await remote.send(ids.GENERAL, {"content": "x"})).get("retry_after") for _ in range(6)]
+    assert statuses[:5] == [None] * 5
+    assert statuses[5] > 0
+
+
 async def test_a_wrong_verb_or_argument_is_an_error(remote: Remote) -> None:
     async with remote.session.post("/_control/explode") as answer:
         assert answer.status == 404

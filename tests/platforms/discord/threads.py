@@ -37,6 +37,9 @@ def open_thread(
     world.dispatch("THREAD_CREATE", shown, guild=thread.guild, channel=thread)
     if message is not None:
         _begin(world, parent, thread, message)
+    elif parent.type != limits.FORUM and not private:
+        where: Json = {"type": 0, "channel_id": thread.id, "guild_id": parent.guild}
+        announce(world, parent, world.message(parent, owner, name, type=18, message_reference=where))
     return thread
 
 
