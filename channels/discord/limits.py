@@ -138,11 +138,11 @@ METHODS: Final[Mapping[str, Method]] = MappingProxyType(
             (_SEE, "read_message_history")
         ),
         # Interactions: their own token is all they need.
-        "POST /interactions/{interaction_id}/{token}/callback": Method(),
-        "POST /webhooks/{application_id}/{token}": Method(),
-        "PATCH /webhooks/{application_id}/{token}/messages/@original": Method(),
-        "GET /webhooks/{application_id}/{token}/messages/@original": Method(),
-        "DELETE /webhooks/{application_id}/{token}/messages/@original": Method(),
+        "POST /interactions/{webhook_id}/{webhook_token}/callback": Method(),
+        "POST /webhooks/{webhook_id}/{webhook_token}": Method(),
+        "PATCH /webhooks/{webhook_id}/{webhook_token}/messages/@original": Method(),
+        "GET /webhooks/{webhook_id}/{webhook_token}/messages/@original": Method(),
+        "DELETE /webhooks/{webhook_id}/{webhook_token}/messages/@original": Method(),
         # Commands: the scope applications.commands.
         "GET /applications/{application_id}/commands": Method(),
         "PUT /applications/{application_id}/commands": Method(),

@@ -35,7 +35,6 @@ from channels.base import (
     TargetGone,
     ThreadKey,
 )
-from channels.render.slack import SlackText
 from channels.slack import cards, refs, render, wire
 from channels.slack.calls import Calls
 from channels.slack.errors import Refused, TokenRefused
@@ -48,7 +47,7 @@ from channels.slack.people import People
 from channels.slack.progress import Live, Signs
 from channels.slack.receiving import Entrance, State
 from channels.slack.redact import forget, quieten
-from channels.slack.sign import SignCalls
+from channels.slack.remnants import UNMARKED, Remnants, marked
 from channels.slack.sockets import PING_SECONDS, Sockets
 from channels.slack.whispers import Whispers
 from channels.slack.wire_values import Me, Mention
@@ -112,7 +111,13 @@ class SlackChannel:
         self._files = Files(self._calls, bot_token)
         self._people = People(user=self._calls.user, groups=self._calls.user_groups, monotonic=monotonic)
         self._whispers = Whispers(self._calls, monotonic)
-        self._signs = Signs(_sign_calls(self._calls), sleep=sleep, monotonic=monotonic)
+        self._remnants = Remnants(self._calls)
+        self._signs = Signs(
+            marked(self._calls, self._remnants),
+            before=self._remnants.look,
+            sleep=sleep,
+            monotonic=monotonic,
+        )
         self._hearing = Hearing(
             calls=self._calls,
             people=self._people,
@@ -122,6 +127,7 @@ class SlackChannel:
             sleep=sleep,
             monotonic=monotonic,
             on_removed=self._refuse,
+            on_begun=self._remnants.fresh,
         )
         entrance = Entrance(self._calls.client, self._hearing.handle)
         self._sockets = self._made_sockets(entrance, connections, ping_seconds) if app_token else None
@@ -200,6 +206,7 @@ class SlackChannel:
             await self._listener.stop()
         await self._hearing.close()
         await self._signs.close()
+        await self._remnants.close()
         await self._people.close()
         await self._calls.close()
         forget(self._filters)
@@ -269,6 +276,7 @@ class SlackChannel:
         part = pieces[0]
         if part.only is not None:
             return await self._privately(target, part, part.only)
+        self._hearing.soon(self._remnants.look(target))
         if part.kind == "notice" and not part.files:
             return await self._calls.post(target, render.message(part))
         live = await self._shown(target)
@@ -292,7 +300,7 @@ class SlackChannel:
             ref = await self._files.send(target, part.files[0])
         elif live is not None and live.age < FRESH and part.mention is None:
             try:
-                await self._calls.change(live.ref, render.content(part))
+                await self._calls.change(live.ref, {**render.content(part), **UNMARKED})
             except (MessageGone, PayloadRefused) as refusal:
                 log.info("slack: a progress message could not become the answer: %s", refusal)
             else:
@@ -322,6 +330,7 @@ class SlackChannel:
         live = await self._shown(target)
         if live is not None:
             self._hearing.soon(self._signs.remove(live.ref))
+        self._hearing.soon(self._remnants.look(target))
         file = cards.args_file(card)
         readable = await self._attach(target, card, file)
         return await self._calls.post(target, cards.card(card, file=file, readable=readable))
@@ -424,27 +433,6 @@ def _check(bot_token: str, app_token: str | None, signing_secret: str | None) ->
         raise TokenRefused("app_token", "it must begin with xapp-")
     if not app_token and signing_secret is None:
         raise TokenRefused("app_token", "neither it nor signing_secret is there")
-
-
-def _sign_calls(calls: Calls) -> SignCalls:
-    """The calls that signs of life are drawn with, in their own words."""
-
-    async def post(target: ThreadKey, drawn: SlackText) -> MessageRef:
-        return await calls.post(target, {"text": drawn.text, "blocks": list(drawn.blocks)}, sign=True)
-
-    async def edit(ref: MessageRef, drawn: SlackText) -> None:
-        await calls.change(ref, {"text": drawn.text, "blocks": list(drawn.blocks)}, sign=True)
-
-    return SignCalls(
-        post=post,
-        edit=edit,
-        delete=calls.remove,
-        status=calls.status,
-        start=calls.start_stream,
-        append=calls.append_stream,
-        stop=calls.stop_stream,
-        react=calls.react,
-    )
 
 
 def _seen_in(press: InboundPress) -> str:

@@ -6,6 +6,7 @@ adapter.py decides what to say, this one says it. No other file names a method. 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -184,9 +185,11 @@ class Calls:
             raise ChannelDown("Slack's answer to conversations.open cannot be read")
         return found
 
-    async def replies(self, channel: str, thread: str, latest: str) -> AsyncIterator[Answer]:
+    async def replies(
+        self, channel: str, thread: str, latest: str, *, metadata: bool = False
+    ) -> AsyncIterator[Answer]:
         """The messages of a thread before `latest` ("" for all), oldest first, page by page. Its first
-        message is there too."""
+        message is there too. metadata: with what was posted along with them."""
         cursor = ""
         while True:
             answer = await self._call(
@@ -196,6 +199,7 @@ class Calls:
                 latest=latest or None,
                 limit=_PAGE,
                 cursor=cursor or None,
+                include_all_metadata=metadata or None,
             )
             for message in answer.get("messages") or ():
                 if isinstance(message, Mapping):
@@ -262,10 +266,10 @@ class Calls:
         channel, ts = unpack_ref(ref)
         await self._call("chat.appendStream", sign=True, channel=channel, ts=ts, markdown_text=markdown)
 
-    async def stop_stream(self, ref: MessageRef) -> None:
+    async def stop_stream(self, ref: MessageRef, arguments: Answer = MappingProxyType({})) -> None:
         """End it; what is there stays."""
         channel, ts = unpack_ref(ref)
-        await self._call("chat.stopStream", channel=channel, ts=ts)
+        await self._call("chat.stopStream", channel=channel, ts=ts, **arguments)
 
     async def react(self, target: ThreadKey, message_id: str) -> None:
         """Put eyes on a message: seen, not answered yet."""

@@ -55,7 +55,8 @@ Answer = Mapping[str, Any] | None
 
 class Hearing:
     """`me` and `inbound` are set when they are known. `tell(press, text)` is Channel.notify_actor.
-    on_removed: told when the app was taken out of the workspace."""
+    on_removed: told when the app was taken out of the workspace. on_begun: told of a thread that somebody
+    begins."""
 
     def __init__(
         self,
@@ -68,13 +69,14 @@ class Hearing:
         sleep: Callable[[float], Awaitable[None]],
         monotonic: Callable[[], float],
         on_removed: Callable[[Refused], None],
+        on_begun: Callable[[ThreadKey], None] = lambda thread: None,
     ) -> None:
         self.me: v.Me | None = None
         self.inbound: Inbound | None = None
         self.unknown: Counter[str] = Counter()
         self._calls, self._people, self._whispers, self._tell = calls, people, whispers, tell
         self._mention, self._sleep, self._monotonic = mention, sleep, monotonic
-        self._on_removed = on_removed
+        self._on_removed, self._on_begun = on_removed, on_begun
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._untitled: OrderedDict[ThreadKey, None] = OrderedDict()  # assistant threads without a title
         self._tasks: set[asyncio.Task[None]] = set()

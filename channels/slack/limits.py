@@ -56,7 +56,7 @@ LABEL: Final = 2000  # of an input, and its hint
 STATUS_SECONDS: Final = 120.0  # a status vanishes by itself
 THREAD_TITLE: Final = 200
 PROMPTS: Final = 4  # suggested ones
-STREAM_TEXT: Final = 12_000  # characters in one call
+STREAM_TEXT: Final = 11_990  # characters in one call, which may have 12,000 with our mark
 STREAM_SECONDS: Final = 280.0  # a stream is dead after about five minutes
 
 # ---- time

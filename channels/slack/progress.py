@@ -68,7 +68,8 @@ class _Life:
 class Signs:
     """All signs of life of one bot.
 
-    assistant: whether a thread has a status. streams: whether to stream at all. sleep, monotonic: time; a
+    assistant: whether a thread has a status. streams: whether to stream at all. before: what is to be done
+    in a thread before anything is shown there. sleep, monotonic: time; a
     sleep that does not wait makes the tasks here spin.
     """
 
@@ -78,12 +79,13 @@ class Signs:
         *,
         assistant: Callable[[ThreadKey], bool] = lambda target: target.conversation.startswith("D"),
         streams: bool = True,
+        before: Callable[[ThreadKey], Awaitable[None]] | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.dropped = 0  # signs that could not be shown
         self._calls, self._assistant, self._streams = calls, assistant, streams
-        self._sleep, self._monotonic = sleep, monotonic
+        self._before, self._sleep, self._monotonic = before, sleep, monotonic
         self._lives: dict[ThreadKey, _Life] = {}  # of turns at work
         self._ended: dict[ThreadKey, _Life] = {}  # of turns whose answer is due
         self._tasks: dict[asyncio.Task[None], _Life] = {}
@@ -191,6 +193,8 @@ class Signs:
         """Draw what is new until the turn is over, then wait for its answer and clear up."""
         if not life.sign.has_status:
             await self._quiet(life)
+        if self._before is not None and not life.over.is_set():
+            await self._before(life.sign.target)
         while not life.over.is_set() and (left := self._left(life)) > 0:
             life.news.clear()
             await self._wait(life.over, await self._draw(life))

@@ -42,9 +42,22 @@ def content(world: Events, args: Args, *, longest: int | None = None) -> Json:
     if args.get("attachments"):
         _check_attachments(args["attachments"])
         body["attachments"] = args["attachments"]
-    if args.get("metadata"):
-        body["metadata"] = args["metadata"]
+    if "metadata" in args:  # an empty one takes away what was there
+        body["metadata"] = _metadata(args["metadata"])
     return body
+
+
+def _metadata(given: Any) -> Json:
+    """What a message carries along. Raises Refused."""
+    if given in ({}, None):
+        return {}
+    if not isinstance(given, dict) or not isinstance(given.get("event_type"), str):
+        raise Refused("invalid_metadata_format")
+    if not given["event_type"] or not isinstance(given.get("event_payload"), dict):
+        raise Refused("invalid_metadata_format")
+    if given.keys() - {"event_type", "event_payload", "entities"}:
+        raise Refused("invalid_metadata_schema")
+    return given
 
 
 def checked(world: Events, blocks: Any, surface: str = "message") -> list[Json]:
@@ -286,6 +299,8 @@ def stop_stream(world: Events, args: Args) -> Json:
     del world.streams[(channel.id, message["ts"])]
     message["text"] = stream.text + text
     message["blocks"] = message.get("blocks", []) + blocks + more
+    if "metadata" in args:
+        message["metadata"] = _metadata(args["metadata"])
     message.pop("streaming_state", None)
     world.page(channel.id, message, parsed=False)
     world.fire_changed(channel, copy.deepcopy(message), previous)

@@ -167,7 +167,9 @@ def _between(message: Json, args: Args) -> bool:
 
 def _messages(messages: list[Json], args: Args, most: int) -> Json:
     page, cursor = _page(messages, args, most)
-    answer: Json = {"messages": copy.deepcopy(page), "has_more": bool(cursor)}
+    hidden = () if args.get("include_all_metadata") else ("metadata",)
+    told = [{name: value for name, value in message.items() if name not in hidden} for message in page]
+    answer: Json = {"messages": copy.deepcopy(told), "has_more": bool(cursor)}
     return answer | ({"response_metadata": {"next_cursor": cursor}} if cursor else {})
 
 

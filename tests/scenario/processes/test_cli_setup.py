@@ -10,14 +10,8 @@ import pytest
 from tests.scenario.processes.shell import threadgate
 
 TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4.GabcDE.secretsecretsecretsecretsecretsecret"  # of 123456789012345678
-MODEL = '[models.main]
-provider = "scripted"
-script = "s.json"
-[agents.a]
-'
-DISCORD = f'{MODEL}[channels.discord]
-token = "{TOKEN}"
-'
+MODEL = '[models.main]\nprovider = "scripted"\nscript = "s.json"\n[agents.a]\n'
+DISCORD = f'{MODEL}[channels.discord]\ntoken = "{TOKEN}"\n'
 
 
 async def test_the_manifest_of_slack_is_json_for_the_chosen_transport(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from gateway.tools.base import Preview
 from tests.unit.gateway.scene import ELSEWHERE, House, Office, call, calls, running
 from tests.unit.gateway.talk import button
 
+ANN = Actor("talk", "w", "ann")
 PRIVATE = ThreadKey("talk", "w", "dm-bob", "")
 SECRETIVE = {"reveal": "approvers", "approvers": ("talk:bob",), "notify": ("talk:desk",)}
 
@@ -46,15 +47,18 @@ async def test_a_card_for_deciders_only_shows_no_argument_in_public_in_no_state(
         assert "viewed" in await office.audit()
 
 
-async def test_a_hidden_card_cannot_be_approved_by_forging_the_button_that_it_does_not_have(
-    house: House,
-) -> None:
+async def test_forms_and_lists_show_it_to_deciders_and_to_nobody_else(house: House) -> None:
     async with running(house, house.agent(rule=SECRETIVE)) as office:
-        await asked(house, office)
+        await asked(house, office, order="very private")
         ref, public = house.world.card(key=ELSEWHERE)
-        forged = button(public, "Show me").removesuffix("v") + "e"
-        form = await office.talk.inbound.form(_press(office, ref, forged))  # type: ignore[union-attr]
-        assert form == "This button does nothing here."
+        edit = button(public, "Show me").removesuffix("v") + "e"
+        inbound = office.talk.inbound
+        assert inbound is not None
+        assert "very private" in repr(await inbound.form(_press(office, ref, edit)))
+        assert "very private" in repr(await inbound.waiting(Actor("talk", "w", "bob")))
+        for ask in (inbound.form, inbound.card):
+            assert "very private" not in repr(await ask(replace(_press(office, ref, edit), actor=ANN)))
+        assert await inbound.waiting(ANN) == []
 
 
 async def test_somebody_who_cannot_be_written_to_is_told_what_to_do(
