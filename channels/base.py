@@ -72,6 +72,8 @@ class InboundMessage:
     `ongoing`: it counts without that where a session lives already, as in the thread of one.
     `author` is a display name for the model's eyes only. `from_bot`: another program wrote it.
     `guest`: no full member of the workspace: a guest, or somebody of another organisation.
+    `guest_unsure`: the platform did not tell in time, and counts as a guest who may be none.
+    `mentioned`: the bot was called by name, and `text` is all that was said to it.
     `hidden`: said to the bot alone in a public place (a native command): its answer is for its
     author's eyes only. `agent`: the one that was asked for by name, where a conversation begins.
     """
@@ -87,6 +89,8 @@ class InboundMessage:
     author: str = ""
     from_bot: bool = False
     guest: bool = False
+    guest_unsure: bool = False
+    mentioned: bool = False
     hidden: bool = False
     edited: bool = False
     agent: str = ""
@@ -207,7 +211,8 @@ FieldKind = Literal["text", "long_text", "integer", "number", "boolean", "date",
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormField:
     """One typed input of a form (Edit, feedback, Other...). `select` and `multi` offer `options`; a
-    `multi` comes back as a tuple of them, a `date` as YYYY-MM-DD, a `boolean` as true or false."""
+    `multi` comes back as a tuple of them (its `value`: those chosen before, one per line), a `date` as
+    YYYY-MM-DD, a `boolean` as true or false."""
 
     name: str
     label: str

@@ -10,6 +10,7 @@ from gateway.gate import Gate
 from gateway.tools.base import Tool
 
 Busy = Literal["queue", "steer", "interrupt"]
+WhilePending = Literal["queue", "supersede", "answer"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,8 @@ class Agent:
 
     max_tokens, deadline: input plus output tokens, and seconds of work, of one turn; None: no limit.
     stall_after: identical replies (text and calls) in a row that end the turn as `stalled`.
+    while_pending: what a message means while something waits for people. queue: it comes next; supersede:
+    it closes what waits; answer: it answers an open question, whatever it says.
     loop_limit: how often one identical call may run in a turn before it ends as `loop_detected`.
     """
 
@@ -28,7 +31,7 @@ class Agent:
     tools: tuple[Tool, ...] = ()
     gate: Gate = field(default_factory=Gate)
     busy: Busy = "queue"
-    while_pending: Literal["queue"] = "queue"
+    while_pending: WhilePending = "queue"
     on_denial: Literal["stop", "continue"] = "stop"
     on_unknown: Literal["ask", "report"] = "ask"
     max_steps: int = 25

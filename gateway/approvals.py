@@ -1,20 +1,23 @@
 """What waits for a person, and what a person's word does to it. Pure: tables and small functions.
 
 A pending is one call. It is open until one of the moves in `NEXT` closes it, and a closed one
-never opens again. `settle` turns a closed pending into what the loop has to know about the call,
-and holds every text that a model may read about a decision, in one place.
+never opens again. `settle` turns a closed pending into what the loop has to know about the call;
+what a model reads about it is in `verdicts`.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 from gateway.budget import Spent
-from gateway.messages import Actor, Json, ToolResult, canonical_json
+from gateway.messages import Actor, Json, ToolResult
+from gateway.patience import Escalation, Quiet
+from gateway.questions import RUN_AGAIN, TREAT_AS_DONE, Question, answer_text
+from gateway.verdicts import GAVE_UP, closed, edit_note, expired, reads
 
 PendingKind = Literal["approval", "question"]
 PendingState = Literal["open", "approved", "denied", "answered", "expired", "superseded"]
@@ -23,30 +26,7 @@ ClickOutcome = Literal[
 ]
 GrantScope = Literal["once", "session", "always"]
 
-RUN_AGAIN, TREAT_AS_DONE, GIVE_UP = "run again", "treat as done", "give up"
-
-
-class Option(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One answer that a question offers. `value` is what the model gets; empty: the label."""
-
-    label: str
-    value: str = ""
-    description: str = ""
-
-    @property
-    def result(self) -> str:
-        """What the model reads when this is chosen."""
-        return self.value or self.label
-
-
-class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What `ask_user` asks. `about` is "unknown" when the gateway itself asks after a crash."""
-
-    text: str
-    options: tuple[Option, ...] = ()
-    multi: bool = False
-    allow_text: bool = True
-    about: Literal["", "unknown"] = ""
+CANCELLED, NEWER_MESSAGE = "cancelled", "a newer message"  # why a request was closed: `Supersede.by`
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -79,11 +59,23 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     requested_at: float = 0.0  # Unix seconds
     card: str = ""
     place: int = 0
+    remind: tuple[float, ...] = ()  # seconds after the request
+    escalate: Escalation | None = None
+    quiet: Quiet | None = None
 
     @property
     def card_id(self) -> str:
         """The card that shows it: the id of the first pending on it."""
         return self.card or self.pending_id
+
+
+def escalated(pending: Pending, step: Escalation) -> Pending:
+    """The request with the people and places that a step adds; who could decide before still can."""
+    approvers = pending.approvers
+    if step.approvers:
+        approvers = tuple(dict.fromkeys((*(approvers or ("requester",)), *step.approvers)))
+    notify = tuple(dict.fromkeys((*pending.notify, *step.notify)))
+    return msgspec.structs.replace(pending, approvers=approvers, notify=notify)
 
 
 class KnownCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -142,7 +134,8 @@ class Deny(msgspec.Struct, frozen=True, kw_only=True, tag="deny", omit_defaults=
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer", omit_defaults=True):
-    """The answer to a question: one value, several with `multi`."""
+    """The answer to a question: one value, several with `multi`, `name=value` for several questions;
+    about a cut-off call what is to become of it, perhaps with what it came to."""
 
     values: tuple[str, ...]
 
@@ -217,17 +210,7 @@ def may_decide(
     return not spelled.isdisjoint(allowed_deciders(approvers, requester, operators))
 
 
-# ---- what the model reads
-
-_EXPIRED = (
-    "not run: the {thing} expired{after} before anybody answered. The tool did not run and no person "
-    "refused it; ask again only if the user still wants it."
-)
-_SUPERSEDED = "not run: the request was closed by {by} before anybody decided. Nobody refused it."
-SKIPPED = "skipped: another call of the same step was denied, so this one did not run."
-STOPPED = "stopped by user: this call was not finished."
-INTERRUPTED = "interrupted, outcome unknown: the call had started and may or may not have run."
-GAVE_UP = "interrupted, outcome unknown: a person looked and decided to go on without it."
+# ---- what the loop has to know
 
 
 def settle(pending: Pending, resolution: Resolution, by: str) -> KnownCall:
@@ -239,114 +222,52 @@ def settle(pending: Pending, resolution: Resolution, by: str) -> KnownCall:
         case Approve(edited_args=None):
             return KnownCall(state="allowed", args=pending.args, args_hash=pending.args_hash)
         case Approve(edited_args=edited):
-            return KnownCall(state="allowed", args=edited, note=_edit_note(pending, edited or {}, by))
+            note = edit_note(pending.args, edited or {}, pending.secret, by)
+            return KnownCall(state="allowed", args=edited, note=note)
         case Deny(feedback=feedback):
-            reason = f"denied by {by}" + (f": {feedback}" if feedback else "")
-            return KnownCall(state="denied", result=_error(pending, reason), news=True)
+            text = reads("denied_with_feedback" if feedback else "denied", by=by, feedback=feedback)
+            return KnownCall(state="denied", result=_error(pending, text), news=True)
         case Answer(values=values):
             return _answered(pending, values, by)
         case Expire():
-            thing = "question" if pending.kind == "question" else "approval request"
-            return _news(_error(pending, _EXPIRED.format(thing=thing, after=_after(pending))))
-        case Supersede(by="denial"):
-            return _news(_error(pending, SKIPPED))
+            return _news(_error(pending, expired(_thing(pending), _seconds(pending))))
         case Supersede(by=cause):
-            return _news(_error(pending, _SUPERSEDED.format(by=cause)))
+            return _news(_error(pending, closed(cause, _thing(pending), by)))
 
 
 def _news(result: ToolResult) -> KnownCall:
     return KnownCall(state="done", result=result, news=True)
 
 
-def _after(pending: Pending) -> str:
+def _thing(pending: Pending) -> Literal["request", "question"]:
+    return "question" if pending.kind == "question" else "request"
+
+
+def _seconds(pending: Pending) -> float | None:
     if pending.expires_at is None or not pending.requested_at:
-        return ""
-    minutes = round((pending.expires_at - pending.requested_at) / 60)
-    return f" after {minutes} minute{'' if minutes == 1 else 's'}" if minutes else ""
+        return None
+    return pending.expires_at - pending.requested_at
 
 
 def _answered(pending: Pending, values: tuple[str, ...], by: str) -> KnownCall:
-    if pending.question is not None and pending.question.about == "unknown":
-        if values == (RUN_AGAIN,):
-            return KnownCall(state="allowed", args=pending.args, args_hash=pending.args_hash)
-        if values == (TREAT_AS_DONE,):
-            text = f"interrupted, but {by} has checked: treat this call as done."
+    question = pending.question
+    if question is None or question.about != "unknown":
+        return _news(ToolResult(tool_use_id=pending.call_id, content=answer_text(question, values)))
+    match values:
+        case (str(word),) if word == RUN_AGAIN:
+            note = reads("unknown_run_again", by=by)
+            return KnownCall(state="allowed", args=pending.args, args_hash=pending.args_hash, note=note)
+        case (str(word),) if word == TREAT_AS_DONE:
+            return _news(ToolResult(tool_use_id=pending.call_id, content=reads("unknown_done", by=by)))
+        case (str(word), result) if word == TREAT_AS_DONE:
+            text = reads("unknown_done_with_result", by=by, result=result)
             return _news(ToolResult(tool_use_id=pending.call_id, content=text))
-        return _news(_error(pending, GAVE_UP))
-    text = values[0] if len(values) == 1 else "\n".join(f"- {value}" for value in values)
-    return _news(ToolResult(tool_use_id=pending.call_id, content=text))
+        case _:
+            return _news(_error(pending, GAVE_UP))
 
 
 def _error(pending: Pending, text: str) -> ToolResult:
     return ToolResult(tool_use_id=pending.call_id, content=text, is_error=True)
-
-
-def _edit_note(pending: Pending, edited: Json, by: str) -> str:
-    """Names what was changed; of what `pending.secret` covers only that it was."""
-    proposed = pending.args
-    covered = {name.partition(".")[0] for name in pending.secret} | set(pending.secret)
-    changes = [
-        f"{name}: (not shown)"
-        if name in covered
-        else f"{name}: {_shown(proposed, name)} -> {_shown(edited, name)}"
-        for name in sorted(proposed.keys() | edited.keys())
-        if _shown(proposed, name) != _shown(edited, name)
-    ]
-    what = "; ".join(changes) or "nothing"
-    return f"[{by} approved this call with changed arguments. Changed: {what}]"
-
-
-def _shown(args: Json, name: str) -> str:
-    return canonical_json(args[name]) if name in args else "(absent)"
-
-
-# ---- typed answers
-
-
-class TypedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a typed message means for an open question. `values` None: it is no answer, the
-    question is cancelled and the text becomes the next turn."""
-
-    values: tuple[str, ...] | None
-
-
-def read_typed_answer(question: Question, text: str) -> TypedAnswer:
-    """Numbers and case-folded labels choose options; other text is an answer where allowed."""
-    words = text.strip()
-    picked = _pick(question.options, words)
-    if picked is None and question.multi:
-        several = [_pick(question.options, part.strip()) for part in words.split(",")]
-        if several and all(p is not None for p in several):
-            return TypedAnswer(values=tuple(dict.fromkeys(p for p in several if p is not None)))
-    if picked is not None:
-        return TypedAnswer(values=(picked,))
-    return TypedAnswer(values=(words,) if question.allow_text and words else None)
-
-
-def _pick(options: Sequence[Option], word: str) -> str | None:
-    if word.isdecimal() and len(word) <= 4 and 1 <= int(word) <= len(options):
-        return options[int(word) - 1].result
-    matches = [o.result for o in options if o.label.casefold() == word.casefold()]
-    return matches[0] if len(matches) == 1 else None
-
-
-def check_answer(question: Question, values: Sequence[str]) -> str | None:
-    """What is wrong with a submitted answer, None when nothing is."""
-    if not values or any(not value.strip() for value in values):
-        return "answer: is empty"
-    if len(values) > 1 and not question.multi:
-        return "answer: only one value can be chosen"
-    known = {name for option in question.options for name in (option.result, option.label)}
-    foreign = [value for value in values if value not in known]
-    if foreign and not question.allow_text:
-        return f"answer: {foreign[0]!r} is not one of the options"
-    return None
-
-
-def normal_answer(question: Question, values: Sequence[str]) -> tuple[str, ...]:
-    """Labels become the values that they stand for."""
-    by_label: Mapping[str, str] = {option.label: option.result for option in question.options}
-    return tuple(by_label.get(value, value) for value in values)
 
 
 _CODE_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"

@@ -11,23 +11,15 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from gateway.agent import Agent
-from gateway.approvals import (
-    GIVE_UP,
-    INTERRUPTED,
-    RUN_AGAIN,
-    TREAT_AS_DONE,
-    KnownCall,
-    Option,
-    Pending,
-    Question,
-    new_code,
-)
+from gateway.approvals import KnownCall, Pending, new_code
 from gateway.events import Decided
 from gateway.gate import Decision, Gate, Scope
 from gateway.journal import CallRow, Ready
 from gateway.messages import ToolResult, ToolUse, call_hash, new_id
+from gateway.questions import GIVE_UP, RUN_AGAIN, TREAT_AS_DONE, Option, Question
 from gateway.tools.base import MASK, Tool, hidden_texts
 from gateway.tools.system import read_question
+from gateway.verdicts import INTERRUPTED, reads
 
 _CHANGED = "the arguments are no longer those that were decided on"
 
@@ -140,6 +132,7 @@ def _run_approved(call: ToolUse, tool: Tool, known: KnownCall, at: Circumstances
                 note=known.note,
                 approved=True,
                 redact=rule.redact,
+                grant=rule.grant,
             )
         )
 
@@ -155,7 +148,9 @@ def _unknown_outcome(
         text=f"The program stopped while {call.name} was running. Nobody knows whether it took effect.",
         options=(
             Option(label=RUN_AGAIN, description="run the same call once more"),
-            Option(label=TREAT_AS_DONE, description="it did take effect; go on"),
+            Option(
+                label=TREAT_AS_DONE, description="it did take effect; go on, perhaps with what it came to"
+            ),
             Option(label=GIVE_UP, description="do not run it; the agent is told"),
         ),
         allow_text=False,
@@ -198,13 +193,23 @@ def _judge(
     if changed and decision.verdict == "allow":
         decision = Decision(verdict="ask", reason=_CHANGED, rule=decision.rule, redact=decision.redact)
     if decision.verdict == "deny":
-        return _refuse(call, f"denied: {decision.reason}", "deny", at, buckets, decision.rule)
+        text = reads("denied_by_rule", reason=decision.reason)
+        return _refuse(call, text, "deny", at, buckets, decision.rule)
     if tool.system == "ask_user":
         return _ask(call, tool, args, decision, at, buckets)
     digest = call_hash(tool.name, args)
     buckets.decisions.append(_said(call, decision.verdict, decision.reason, decision.rule))
     if decision.verdict == "allow":
-        buckets.run.append(Ready(call=call, tool=tool, args=args, args_hash=digest, redact=decision.redact))
+        buckets.run.append(
+            Ready(
+                call=call,
+                tool=tool,
+                args=args,
+                args_hash=digest,
+                redact=decision.redact,
+                grant=decision.grant,
+            )
+        )
         buckets.rows.append(_row(call, args, digest, "allowed", tool))
     else:
         buckets.waiting.append(_pending(call, tool, args, None, decision, at))
@@ -296,6 +301,9 @@ def _pending(
         schema=tool.input_schema,
         question=question,
         requested_at=at.now,
+        remind=decision.remind if decision is not None else (),
+        escalate=decision.escalate if decision is not None else None,
+        quiet=decision.quiet if decision is not None else None,
     )
 
 

@@ -1,5 +1,5 @@
 """The command line: `threadgate demo | run | ask | chat | pending | resolve | pair | sessions |
-render | slack manifest | discord invite`.
+audit verify | audit export | render | slack manifest | discord invite`.
 
 Errors are one line that names the key and the mend; a traceback is never shown to a person. Exit
 codes: 0 done, 1 failed or cancelled, 2 usage or configuration, 3 partial, 4 no model reachable,
@@ -34,6 +34,8 @@ slack = typer.Typer(help="What setting up Slack needs.", no_args_is_help=True)
 app.add_typer(slack, name="slack")
 discord = typer.Typer(help="What setting up Discord needs.", no_args_is_help=True)
 app.add_typer(discord, name="discord")
+audit = typer.Typer(help="The record of requests, decisions and runs.", no_args_is_help=True)
+app.add_typer(audit, name="audit")
 ConfigOption = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="the configuration file (default: config.toml here, or the demo)"),
@@ -204,6 +206,27 @@ def invite(
     from gateway.app.setup import discord_invite
 
     typer.echo(discord_invite(config, application))
+
+
+@audit.command("verify")
+def audit_verify(config: ConfigOption = None) -> None:
+    """Check that no line of the record was changed or taken out; 1 and the first bad line otherwise."""
+    from gateway.app.record import verify
+
+    _run(verify(config))
+
+
+@audit.command("export")
+def audit_export(
+    config: ConfigOption = None,
+    since: Annotated[str, typer.Option(help="only from this moment on: 2026-11-30, or with a time")] = "",
+    session: Annotated[str, typer.Option(help="only this session")] = "",
+    format_: Annotated[str, typer.Option("--format", help="jsonl or csv")] = "jsonl",
+) -> None:
+    """Write the record to standard output, the oldest line first."""
+    from gateway.app.record import export, read_format, read_since
+
+    _run(export(config, read_since(since), session, read_format(format_)))
 
 
 @app.command()

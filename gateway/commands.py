@@ -8,7 +8,8 @@ COMMANDS: dict[str, str] = {
     "new": "start a fresh conversation here",
     "stop": "stop what I am doing, close what is waiting",
     "status": "what I am doing",
-    "pending": "what waits for somebody's decision",
+    "pending": "`/pending [mine | all]` - what waits for a decision; `show`, `cancel` or `give` with a CODE",
+    "grants": "`/grants [revoke CODE]` - what is not asked about any more",
     "approve": "`/approve CODE` - say yes to a request",
     "deny": "`/deny CODE [why]` - say no to a request",
     "model": "which model answers here",
@@ -17,6 +18,8 @@ COMMANDS: dict[str, str] = {
     "help": "this list",
 }
 
+# What people write after the bot's name without a sign in front, because that is what they would say.
+BARE = frozenset({"new", "stop", "status", "pending", "help"})
 ALIASES = {"start": "help"}  # what Telegram sends when somebody opens the chat
 
 
@@ -33,11 +36,19 @@ class Command:
         return " ".join(self.words[1:])
 
 
-def read_command(text: str) -> Command | None:
+def is_bare(text: str) -> bool:
+    """Whether a text is one of the words that count as a command behind the bot's name, and no more."""
+    return text.strip().casefold() in BARE
+
+
+def read_command(text: str, *, bare: bool = False) -> Command | None:
     """The command that a message is; None for anything else, unknown slash words included (they
     may be a path or a figure of speech, and go to the agent). `!name` is the same as `/name`: some
-    platforms keep slash commands for themselves."""
+    platforms keep slash commands for themselves. `bare`: the bot was called by name, and a single word
+    of BARE is the command too."""
     words = text.strip().split()
+    if bare and is_bare(text):
+        return Command(name=words[0].casefold(), words=())
     if not words or not words[0].startswith(("/", "!")):
         return None
     name = words[0][1:].partition("@")[0].casefold()

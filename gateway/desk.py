@@ -13,7 +13,8 @@ from gateway.clock import Clock
 from gateway.commands import Command, help_text
 from gateway.messages import Json, ThreadKey
 from gateway.pairing import LET_IN, Pairing
-from gateway.resolutions import Click, Resolutions
+from gateway.requests import Requests, Who
+from gateway.resolutions import MOST_LOOKED_AT, Click, Resolutions
 from gateway.store.base import Store
 from gateway.store.rows import Delivery, Outgoing, PendingRecord, Press
 from gateway.turns import Turns
@@ -32,16 +33,19 @@ class Desk:
         clock: Clock,
         on_deliveries: Callable[[Sequence[Delivery]], None],
         pairing: Pairing,
+        requests: Requests,
         tenant_of: Callable[[ThreadKey], str] = lambda key: "",
     ) -> None:
         self._store, self._turns, self._resolutions = store, turns, resolutions
         self._agents, self._agent_of, self._clock = agents, agent_of, clock
         self._on_deliveries, self._tenant_of, self._pairing = on_deliveries, tenant_of, pairing
+        self._requests = requests
         self._answers: dict[str, Callable[[Command, Press], Awaitable[str]]] = {
             "new": self._new,
             "stop": self._stop,
             "status": self._status,
             "pending": self._pending,
+            "grants": self._grants,
             "approve": self._approve,
             "deny": self._deny,
             "model": self._model,
@@ -125,11 +129,66 @@ class Desk:
         return f"Agent {view.agent}: {state}.{queued} {view.log_length} messages so far."
 
     async def _pending(self, command: Command, press: Press) -> str:
+        match command.words:
+            case ():
+                return await self._waits_here(press)
+            case ("mine",):
+                records = await self._resolutions.waiting(press.actor, MOST_LOOKED_AT)
+                return self._listing(records, press) or notices.NOTHING_IS_YOURS
+            case ("all",):
+                everything = await self._requests.everything(press.actor)
+                if everything is None:
+                    return notices.NOT_ALL
+                return self._listing(everything, press) or notices.NOTHING_AT_ALL
+            case ("show" | "cancel" as verb, code):
+                return await self._about(verb, code, press)
+            case ("give", code, *to) if to:
+                return await self._about("give", code, press, " ".join(to))
+            case _:
+                return notices.PENDING_USAGE
+
+    async def _waits_here(self, press: Press) -> str:
         records = await self._store.pendings(key=press.key)
         if press.body.get("hidden"):  # asked in private: also what waits for this person elsewhere
             theirs = await self._resolutions.waiting(press.actor)
             records += [record for record in theirs if record.id not in {r.id for r in records}]
-        return _listing(records) if records else "Nothing waits for a decision here."
+        return self._listing(records, press) or notices.NOTHING_WAITS
+
+    async def _about(self, verb: str, code: str, press: Press, to: str = "") -> str:
+        """Show, cancel or pass on the request with this code."""
+        record = await self._requests.by_code(code)
+        if record is None:
+            return notices.NOT_WAITING.format(code=code)
+        who = _who(press, f"/pending {verb}")
+        match verb:
+            case "show":
+                return (await self._requests.show(record.id, who)).text
+            case "cancel":
+                return (await self._requests.cancel(record.id, who)).text
+            case _:
+                return (await self._requests.give(record.id, who, to)).text
+
+    def _listing(self, records: Sequence[PendingRecord], press: Press) -> str:
+        """What waits, in words; what others in the thread may not know is left out."""
+        alone = press.body.get("hidden") or press.body.get("private")
+        return notices.waiting_text(records, self._clock.now(), here=None if alone else press.key)
+
+    async def _grants(self, command: Command, press: Press) -> str:
+        """What is granted to this thread's agent, here or always; `revoke CODE` takes one back."""
+        view = await self._store.session_of(press.key)
+        found = await self._requests.grants(
+            agent=await self._current_agent(press.key), session_id=view.id if view is not None else ""
+        )
+        match command.words:
+            case ():
+                return notices.grants_text(found) or notices.NO_GRANTS
+            case ("revoke", code):
+                wanted = next((g for g in found if g.code == code.casefold()), None)
+                if wanted is None:
+                    return notices.NO_SUCH_GRANT.format(code=code)
+                return (await self._requests.revoke(wanted.id, _who(press, "/grants revoke")))[1]
+            case _:
+                return notices.GRANTS_USAGE
 
     async def _approve(self, command: Command, press: Press) -> str:
         return await self._by_code(command, press, Approve())
@@ -141,16 +200,15 @@ class Desk:
         """The code says which; without one, only a single open request can be meant."""
         code = command.words[0].casefold() if command.words else ""
         if code:
-            found = await self._store.pendings(code=code, open_only=False)
-            # Codes are short and come back some day: one that is open is meant.
-            records = [record for record in found if record.state == "open"] or found[-1:]
+            found = await self._requests.by_code(code)
+            records = [found] if found is not None else []
         else:
             records = await self._store.pendings(key=press.key)
         if not records:
-            return f"There is no request {code!r}." if code else "Nothing waits for a decision here."
+            return notices.NOT_WAITING.format(code=code) if code else notices.NOTHING_WAITS
         if len(records) > 1:
-            example = f"`/{command.name} {records[0].pending.code}`"
-            return f"More than one request is open. Say which, like {example}:\n\n{_listing(records)}"
+            example, listed = f"`/{command.name} {records[0].pending.code}`", self._listing(records, press)
+            return f"More than one request is open. Say which, like {example}:\n\n{listed}"
         click = Click(
             pending_id=records[0].id,
             resolution=resolution,
@@ -187,13 +245,5 @@ class Desk:
         return help_text()
 
 
-def _listing(records: Sequence[PendingRecord]) -> str:
-    lines = []
-    for record in records:
-        pending = record.pending
-        what = pending.question.text if pending.question is not None else pending.tool
-        since = notices.when(record.requested_at)
-        lines.append(
-            f"- `{pending.code}` {what} (since {since}; who may decide: {notices.deciders_text(record)})"
-        )
-    return "\n".join(lines)
+def _who(press: Press, via: str) -> Who:
+    return Who(actor=press.actor, name=press.body.get("author", ""), via=via, key=press.key)

@@ -6,6 +6,7 @@ GatewayError
 │   ├── StoreUnavailable     the database could not be written within the bounded wait
 │   ├── StoreVersionError    corrupt, foreign or newer than this program
 │   └── LeaseLost            another runner owns the session now; the holder must stop at once
+├── StandingUnknown          who somebody is cannot be told yet; to be asked again
 ├── ToolError                a tool says "this went wrong"; becomes an error result
 ├── ModelError               one model call failed
 │   ├── ModelRateLimited     429; carries retry_after
@@ -51,6 +52,10 @@ class LeaseLost(StoreError):
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         super().__init__(f"session {session_id} is no longer held by this runner")
+
+
+class StandingUnknown(GatewayError):
+    """Whether this person may talk hangs on what the platform has not told yet. Nothing was stored."""
 
 
 class ToolError(GatewayError):

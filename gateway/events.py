@@ -161,13 +161,16 @@ class ApprovalPending(Event, frozen=True, kw_only=True, tag="approval:pending"):
 
 
 class QuestionPending(Event, frozen=True, kw_only=True, tag="question:pending"):
-    """The agent waits for an answer."""
+    """The agent waits for an answer. `kind`: what an own answer has to be. `questions`: several that are
+    answered together, each with the same fields as one."""
 
     pending_id: str
     question: str
     options: list[str]
     multi: bool = False
     allow_text: bool = True
+    kind: str = "text"
+    questions: list[Json] = []
 
 
 class TurnDone(Event, frozen=True, kw_only=True, tag="done"):

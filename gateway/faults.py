@@ -34,6 +34,7 @@ STEPS: dict[str, str] = {
     "final": "the last transaction of a turn",
     "send": "the sending of the answer",
     "sent": "storing that the answer was sent",
+    "timer": "the carrying out of a due timer",
 }
 POINTS: tuple[str, ...] = tuple(f"{step}.{side}" for step in STEPS for side in ("before", "after"))
 

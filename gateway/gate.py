@@ -31,6 +31,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from gateway.messages import Json
+from gateway.patience import Escalation, Quiet
 
 if TYPE_CHECKING:
     import regex
@@ -71,7 +72,8 @@ class Rule:
     approvers: who may decide an ask, as written in the configuration; empty: the requester.
     notify: other threads that get the card. expires: seconds until an ask lapses, None: never.
     quorum: how many different people must agree. redact: arguments masked wherever people look. reveal:
-    who sees the arguments without asking for them.
+    who sees the arguments without asking for them. remind: after so many seconds without a decision;
+    escalate: who is asked then too; quiet: when neither happens.
     """
 
     tool: str
@@ -86,6 +88,9 @@ class Rule:
     redact: tuple[str, ...] = ()
     reveal: Reveal = "everyone"
     reason: str = ""
+    remind: tuple[float, ...] = ()
+    escalate: Escalation | None = None
+    quiet: Quiet | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +128,10 @@ class Decision:
     four_eyes: bool = False
     redact: tuple[str, ...] = ()
     reveal: Reveal = "everyone"
+    remind: tuple[float, ...] = ()
+    escalate: Escalation | None = None
+    quiet: Quiet | None = None
+    grant: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +165,7 @@ class Gate:
                     reason=f"granted by {grant.granted_by or 'a person'}",
                     rule=f"grant {grant.id}",
                     redact=decision.redact,
+                    grant=grant.id,
                 )
         return decision
 
@@ -181,6 +191,9 @@ class Gate:
             four_eyes=rule.four_eyes,
             redact=rule.redact,
             reveal=rule.reveal,
+            remind=rule.remind,
+            escalate=rule.escalate,
+            quiet=rule.quiet,
         )
 
 

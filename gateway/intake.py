@@ -10,21 +10,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from gateway import faults, notices
-from gateway.approvals import Answer, read_typed_answer
+from gateway.agent import WhilePending
+from gateway.approvals import NEWER_MESSAGE, Answer
 from gateway.attachments import blocks
 from gateway.bridge import Said
 from gateway.clock import Clock
-from gateway.commands import Command, read_command
+from gateway.commands import Command, is_bare, read_command
 from gateway.desk import Desk
-from gateway.errors import StoreUnavailable
+from gateway.errors import StandingUnknown, StoreUnavailable
 from gateway.log import redact
 from gateway.messages import Actor, Json, ThreadKey, user
 from gateway.pairing import CODE_SECONDS, Pairing
+from gateway.questions import Question, TypedAnswer, answer_words, check_answer, read_typed_answer
 from gateway.resolutions import Click, ClickResult, Resolutions
 from gateway.store.base import Store
 from gateway.store.rows import Accepted, Incoming, PendingRecord, Press, TakenPress
@@ -80,10 +83,13 @@ class Intake:
         clock: Clock,
         on_queued: Callable[[ThreadKey, str], None] = lambda key, message_id: None,
         with_earlier: Callable[[Said], Awaitable[Said]] | None = None,
+        while_pending: Mapping[str, WhilePending] = MappingProxyType({}),
     ) -> None:
         self._store, self._turns, self._resolutions = store, turns, resolutions
         self._desk, self._presses, self._rules, self._clock = desk, presses, rules, clock
         self._pairing, self._on_queued, self._with_earlier = pairing, on_queued, with_earlier
+        self._while = while_pending
+        self._supersede = frozenset(name for name, mode in while_pending.items() if mode == "supersede")
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: OrderedDict[tuple[Actor, bool], float] = OrderedDict()  # bool: and was answered
         self._in_hand: set[tuple[ThreadKey, str]] = set()
@@ -91,13 +97,16 @@ class Intake:
     # ---- messages
 
     async def message(self, said: Said) -> Accepted | None:
-        """One message; None when it is none for an agent. Raises StoreError: not stored."""
+        """One message; None when it is none for an agent. Raises StoreError and StandingUnknown: not
+        stored, it is to come again."""
         if said.from_bot or not (said.addressed or said.ongoing):
             return None
         lives = await self._store.session_of(said.key) is not None if _in_a_thread(said) else True
         if not said.addressed and not lives:
             return None
         if not await self._may_talk(said):
+            if said.guest_unsure and self._rules.may_talk(said.actor):
+                raise StandingUnknown("whether the author is a guest is not known yet")
             await self._turn_away(said)
             return None
         if await self.command(said):
@@ -122,6 +131,17 @@ class Intake:
                 return True
         return await self._pairing.may_talk(said.actor)
 
+    async def _answers_a_question(self, said: Said) -> bool:
+        """Whether an open question here offers just this word as an answer."""
+        for record in await self._store.pendings(key=said.key):
+            question = record.pending.question
+            if question is not None and any(
+                said.text.strip().casefold() in (option.label.casefold(), option.result.casefold())
+                for option in question.options
+            ):
+                return True
+        return False
+
     async def withdrawn(self, key: ThreadKey, message_id: str) -> None:
         """Its author took a message away: it is not answered if it still waits. Raises StoreError."""
         if await self._store.withdraw(key, message_id):
@@ -129,7 +149,9 @@ class Intake:
 
     async def command(self, said: Said) -> bool:
         """Store a command and carry it out; False when the message is none. Raises StoreError."""
-        command = None if said.edited else read_command(said.text)
+        command = None if said.edited else read_command(said.text, bare=said.mentioned)
+        if command is not None and is_bare(said.text) and await self._answers_a_question(said):
+            command = None
         if command is None:
             return False
         await self._store_and(self._command_press(said, command))
@@ -166,8 +188,13 @@ class Intake:
                 session_id=session_id,
                 edited=said.edited,
                 received_at=self._clock.now(),
+                supersedes=self._supersede,
+                by=notices.person(said.actor, said.author),
             )
         )
+        if accepted.closed:  # the end of what waited says so in the thread
+            self._turns.cancel(accepted.session_id, NEWER_MESSAGE)
+            self._turns.wake(accepted.session_id)
         if accepted.outcome == "queued":
             self._on_queued(said.key, said.message_id)
             if accepted.waiting_for:
@@ -186,20 +213,50 @@ class Intake:
         """A message behind something that waits: an answer to a question, the end of a question
         that takes no such answer, or a message that waits; the first one's author is told so."""
         records = await self._store.pendings(session_id=accepted.session_id)
-        if len(records) == 1 and (question := records[0].pending.question) is not None:
-            typed = read_typed_answer(question, said.text)
+        record = self._asked_by(records)
+        if record is not None and (question := record.pending.question) is not None:
+            typed = self._typed(record.agent, question, said.text)
             # What became of a cut-off call is never settled by a stray message.
             wanted = typed.values is not None or not question.about
             roles = await self._resolutions.roles(said.actor, said.key)
-            if wanted and self._resolutions.may_decide(said.actor, roles, records[0]):
-                result = await self._take_answer(said, roles, records[0], typed.values)
-                if result is not None:
-                    return
+            may = wanted and self._resolutions.may_decide(said.actor, roles, record)
+            if may and await self._used_up(said, roles, record, typed):
+                return
         if accepted.ahead:
             return
         await self._desk.say(
             said.key, notices.queued_text(accepted.ahead, len(accepted.waiting_for)), accepted.session_id
         )
+
+    def _asked_by(self, records: Sequence[PendingRecord]) -> PendingRecord | None:
+        """The question that a message may answer: the only thing that waits, or with `while_pending =
+        "answer"` the only question."""
+        if records and self._while.get(records[0].agent) == "answer":
+            records = [record for record in records if record.pending.question is not None]
+        return records[0] if len(records) == 1 else None
+
+    def _typed(self, agent: str, question: Question, text: str) -> TypedAnswer:
+        """What a message says to a question. With `while_pending = "answer"` nothing else is meant by
+        it where the question takes an own answer: what does not fit is told, and the question stays."""
+        typed = read_typed_answer(question, text)
+        own = not question.about and (question.allow_text or bool(question.parts))
+        if typed.values is not None or typed.fault or not own or self._while.get(agent) != "answer":
+            return typed
+        wrong = check_answer(question, (text.strip(),)) or "it does not fit the question"
+        return TypedAnswer(values=None, fault=wrong.removeprefix("answer: "))
+
+    async def _used_up(
+        self, said: Said, roles: frozenset[str], record: PendingRecord, typed: TypedAnswer
+    ) -> bool:
+        """Whether that was all: the answer, the end of the question, or an answer that cannot be read,
+        which is told how to be mended."""
+        if not typed.fault:
+            return await self._take_answer(said, roles, record, typed.values) is not None
+        if not await self._store.withdraw(said.key, said.message_id):
+            return False
+        text = notices.NOT_TAKEN_AS_ANSWER.format(fault=typed.fault)
+        await self._desk.say(said.key, text, record.session_id)
+        return True
 
     async def _take_answer(
         self, said: Said, roles: frozenset[str], record: PendingRecord, values: tuple[str, ...] | None
@@ -220,7 +277,7 @@ class Intake:
         result = await self._resolutions.decide(click)
         if result.outcome not in ("resumed", "recorded"):
             return None
-        text = notices.TAKEN_AS_ANSWER.format(answer=", ".join(values))
+        text = notices.TAKEN_AS_ANSWER.format(answer=answer_words(record.pending.question, values))
         await self._desk.say(said.key, text, record.session_id)
         return result
 
@@ -292,6 +349,8 @@ class Intake:
         body: Json = {"command": [command.name, *command.words], "author": said.author}
         if said.hidden:
             body["hidden"] = True
+        if said.private:
+            body["private"] = True
         return Press(
             key=said.key,
             action_id=said.message_id,

@@ -13,7 +13,8 @@ from gateway.tools.base import Tool
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
     """One call that may run: `args` are the canonical ones, `note` goes before its result,
-    `redact` names arguments that a rule masks besides the tool's own secrets."""
+    `redact` names arguments that a rule masks besides the tool's own secrets. `approved`: somebody or
+    a rule had allowed it before this run; `grant`: the id of the grant that allows it."""
 
     call: ToolUse
     tool: Tool
@@ -22,6 +23,7 @@ class Ready:
     note: str = ""
     approved: bool = False
     redact: tuple[str, ...] = ()
+    grant: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,13 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from gateway.approvals import INTERRUPTED, Pending
+from gateway.approvals import Pending
 from gateway.messages import Json, Message, ThreadKey
 from gateway.notices import NO_ANSWER, UNKNOWN_REPORTED, stop_text
 from gateway.options import RunResult
 from gateway.outcome import Outcome
 from gateway.store.rows import FEEDBACK, Claim, Outgoing
+from gateway.verdicts import INTERRUPTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +78,7 @@ class Letters:
         for pending in (p for p in new if p.card_id == p.pending_id):  # the first one of each card
             places = dict.fromkeys([claim.key, *filter(None, map(self.places, pending.notify))])
             for key in filter(self.posts, places):
-                out += _pictures(key, session, [p for p in new if p.card_id == pending.card_id])
-                out.append(
-                    Outgoing(key=key, kind="card", payload={}, session_id=session, pending_id=pending.card_id)
-                )
+                out += card_rows(key, session, [p for p in new if p.card_id == pending.card_id])
         return tuple(out)
 
     def _unknown(self, claim: Claim, result: RunResult) -> tuple[Outgoing, ...]:
@@ -99,7 +97,8 @@ def on_cards(pendings: Sequence[Pending]) -> list[Pending]:
     groups: dict[tuple[object, ...], list[Pending]] = {}
     for pending in pendings:
         alone = pending.kind == "question"
-        kind = (pending.pending_id,) if alone else (pending.notify, pending.approvers, pending.reveal)
+        to = (pending.notify, pending.approvers, pending.reveal, pending.escalate)
+        kind = (pending.pending_id,) if alone else to
         groups.setdefault(kind, []).append(pending)
     shared = {
         p.pending_id: msgspec.structs.replace(p, card=group[0].pending_id, place=place)
@@ -108,6 +107,12 @@ def on_cards(pendings: Sequence[Pending]) -> list[Pending]:
         for place, p in enumerate(group)
     }
     return [shared.get(p.pending_id, p) for p in pendings]
+
+
+def card_rows(key: ThreadKey, session: str, pendings: Sequence[Pending]) -> list[Outgoing]:
+    """The card of these pendings, and before it what their tools' authors show beside them."""
+    card = Outgoing(key=key, kind="card", payload={}, session_id=session, pending_id=pendings[0].card_id)
+    return [*_pictures(key, session, pendings), card]
 
 
 def _pictures(key: ThreadKey, session: str, pendings: Sequence[Pending]) -> list[Outgoing]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from gateway.approvals import Answer, Approve, ClickOutcome, Deny, Supersede
-from gateway.messages import Actor
+from gateway.approvals import Answer, Approve, ClickOutcome, Deny, Pending, Supersede
+from gateway.messages import Actor, ThreadKey, canonical_json
 from gateway.outcome import Outcome
-from gateway.store.rows import PendingRecord
+from gateway.questions import AnswerKind, Question, answer_words, missing_parts
+from gateway.store.rows import GrantRecord, PendingRecord
+from gateway.tools.base import masked
 
 STOPS: dict[Outcome, str] = {
     Outcome.REFUSED: "The model declined to answer this.",
@@ -37,9 +39,40 @@ SHOWN = "I have sent it to you in private."
 SHOWN_ALREADY = "It is in our private conversation."
 WRITE_TO_ME = "I cannot write to you in private yet. Send me a message there first, and press again."
 NOT_LISTED = "You are not on the list of people that I answer. Somebody who runs me can add your id."
+NOT_TAKEN_AS_ANSWER = (
+    "I could not take that as your answer: {fault}. Write it again, or answer on the card; the question is "
+    "still open."
+)
+ONE_QUESTION = "This is one question: answer it with one value, or with a list of them."
+NOT_ANSWERED = "Not answered yet: {names}."
+NOTHING_ANSWERED = "No answer was found in that. Write a line for each question, like `{name}: ...`."
 TAKEN_AS_ANSWER = "Taken as your answer: {answer}. (Not meant as one? `/stop`, and say it again.)"
 FILE_NOT_SENT = "I could not send the file {name}: {reason}."
 FILE_NOT_FETCHED = "I could not fetch the file {name}: {reason}. I go on without it."
+MOST_LISTED = 20  # lines of a list
+CANCELLED_NOW = "Cancelled. It did not run, and the agent is told so."
+MAY_NOT_CANCEL = "You may not cancel this. Who may: {requester} (who asked), or whoever decides: {deciders}."
+MAY_NOT_GIVE = "You may not pass this on. Who may: {deciders}."
+MAY_NOT_SEE = "You may not see this one here. Who may: {deciders}, or {requester} (who asked)."
+GIVEN = "Who may decide now: {deciders}."
+GIVEN_TOLD = "`{code}` ({tool}) was passed on by {by}. Who may decide now: {deciders}."
+FOUR_EYES = "Whoever asked may not decide this; pass it on to somebody else."
+POSTED_AGAIN = "Here it is again. The older cards stay live."
+ON_THE_PAGE = "It is on the page of its session."
+NOT_WAITING = "There is no request {code!r}."
+PENDING_USAGE = (
+    "Write `/pending` for this thread, `/pending mine` or `/pending all`; with a code `/pending show CODE`, "
+    "`/pending cancel CODE`, `/pending give CODE WHO`."
+)
+GRANTS_USAGE = "Write `/grants` for what is granted here, `/grants revoke CODE` to take one back."
+NOTHING_WAITS = "Nothing waits for a decision here."
+NOTHING_IS_YOURS = "Nothing waits for your decision."
+NOTHING_AT_ALL = "Nothing waits for anybody's decision."
+NOT_ALL = "Only those who run me, and those who decide in this channel, see what waits everywhere."
+NO_GRANTS = "Nothing is granted here."
+NO_SUCH_GRANT = "There is no grant {code!r} here."
+REVOKED = "Revoked: {tool} is asked about again. What runs already is not stopped."
+MAY_NOT_REVOKE = "You may not revoke this. Who may: {by}, and those who run me or decide in this channel."
 UNAVAILABLE = "no model could be reached ({detail})"
 
 
@@ -91,15 +124,60 @@ def fate_text(record: PendingRecord, *, timed: bool = True) -> str:
         case "denied", Deny(feedback=feedback):
             return f"Denied by {record.decided_by}{at}" + (f": {feedback}" if feedback else "")
         case "answered", Answer(values=values):
-            return f"Answered by {record.decided_by}{at}: {', '.join(values)}"
+            return f"Answered by {record.decided_by}{at}: {answer_words(record.pending.question, values)}"
         case "expired", _:
             return f"Expired{at}. Nothing was run and nobody refused it."
+        case "superseded", Supersede(by="cancelled"):
+            return f"Cancelled by {record.decided_by}{at}. It did not run, and nobody refused it."
         case "superseded", Supersede(by="denial"):
             return f"Closed, because another call of the same step was denied{at}. It did not run."
         case "superseded", Supersede(by=cause):
             return f"Closed by {cause}{at}. It did not run."
         case _:
             return ""
+
+
+def drafted_text(question: Question, values: Sequence[str]) -> str:
+    """What somebody is told who has answered some of several questions."""
+    missing = ", ".join(part.name for part in missing_parts(question, values))
+    then = NOT_ANSWERED.format(names=missing) if missing else "Press Confirm when all of it is right."
+    return f"Noted: {answer_words(question, values)}. {then}" if values else then
+
+
+_KIND_HINTS: dict[AnswerKind, str] = {
+    "text": "",
+    "number": "a number, like 12.50",
+    "integer": "a whole number, like 12",
+    "date": "a date, like 2026-03-31",
+    "boolean": "yes or no",
+}
+
+
+def kind_hint(kind: AnswerKind) -> str:
+    """What an own answer has to be, in words; empty where it may be anything."""
+    return _KIND_HINTS[kind]
+
+
+def question_hint(question: Question) -> str:
+    """How much of a question is to be answered, and with what; empty where it goes without saying."""
+    if not question.multi:
+        return kind_hint(question.kind) if not question.options else ""
+    least, most, count = question.least, question.most, len(question.options)
+    if least == most:
+        return f"choose {least}"
+    if least > 1:
+        return f"choose {least} to {most}" if most < count else f"choose at least {least}"
+    some = f"choose at most {most}" if most < count else "choose all that apply"
+    return f"{some}, or none" if least == 0 else some
+
+
+def part_text(part: Question, values: Sequence[str] | None) -> str:
+    """One of several questions on a card: its text, its options, its answer so far (None: none yet)."""
+    lines = [part.text, question_hint(part)]
+    for number, (option, label) in enumerate(zip(part.options, part.labels, strict=True), 1):
+        lines.append(f"{number}. {label}" + (f" – {option.description}" if option.description else ""))
+    lines.append("(not answered yet)" if values is None else f"→ {answer_words(part, values)}")
+    return "\n".join(line for line in lines if line)
 
 
 def agreed_text(record: PendingRecord) -> str:
@@ -131,6 +209,116 @@ def click_text(
             return f"You may not decide this. Who may: {deciders_text(record)}."
         case _:
             return "That cannot be done."
+
+
+def covers_text(pending: Pending, agent: str) -> str:
+    """How far an approval beyond this one call would reach; empty where there is none."""
+    if pending.kind == "question" or pending.quorum > 1:
+        return ""
+    what = "exactly these arguments" if pending.args else "a call without arguments"
+    hidden = " (the hidden ones included)" if pending.secret and pending.args else ""
+    return (
+        f"Approved for this session, or always (in every session of {agent}), {pending.tool} is not asked "
+        f"about again with {what}{hidden}, and nothing else is allowed."
+    )
+
+
+# ---- what the clock says
+
+
+def reminder_text(records: Sequence[PendingRecord]) -> str:
+    """Those of one card still wait. Never their arguments: who reads it need not be who decides."""
+    first = records[0]
+    wanted = "an answer" if first.pending.kind == "question" else "a decision"
+    since = when(first.requested_at)
+    waits = f"Still waiting for {wanted} since {since}: {_named(records)}."
+    return f"{waits} Who may decide: {deciders_text(first)}."
+
+
+def escalated_text(records: Sequence[PendingRecord]) -> str:
+    """Others are asked as well, now that nobody has decided. The records as they are from now on."""
+    first = records[0]
+    nobody = f"Nobody has decided about {_named(records)} since {when(first.requested_at)}."
+    return f"{nobody} I ask others too. Who may decide now: {deciders_text(first)}."
+
+
+def expired_text(records: Sequence[PendingRecord]) -> str:
+    """Those of one card ran out, and how to ask again."""
+    first, several = records[0].pending, len(records) > 1
+    ends = first.expires_at if first.expires_at is not None else first.requested_at
+    after = f" after {ago(ends - first.requested_at)}"
+    if first.kind == "question":
+        return f"{_named(records)} expired{after} without an answer. {_ASK_AGAIN}"
+    what = "The requests" if several else "The request"
+    fate = "They were not run and nobody refused them." if several else _NOT_RUN
+    return f"{what} for {_named(records)} expired{after}. {fate} {_ASK_AGAIN}"
+
+
+_NOT_RUN = "It was not run and nobody refused it."
+_ASK_AGAIN = "If it is still wanted, write to me and I ask again."
+
+
+def _named(records: Sequence[PendingRecord]) -> str:
+    """What these are about, on one line, each with its code where everybody may see it."""
+    return ", ".join(_name(record.pending) for record in records)
+
+
+def _name(pending: Pending) -> str:
+    what = pending.tool
+    if pending.question is not None:
+        what = visible_line(pending.question.text)
+    return f"`{what}`" if pending.reveal == "approvers" else f"`{what}` (code `{pending.code}`)"
+
+
+# ---- what waits, and what was granted
+
+
+def ago(seconds: float) -> str:
+    """How long something has waited: the largest unit that fits, "3 h"."""
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return "less than a minute"
+
+
+def waiting_text(records: Sequence[PendingRecord], now: float, *, here: ThreadKey | None = None) -> str:
+    """What waits, one line each, at most MOST_LISTED. `here`: others read along in this thread, so that
+    nothing is told of other threads but that something waits there."""
+    lines = [_waiting_line(record, now, here) for record in records[:MOST_LISTED]]
+    return "\n".join(lines + _more(len(records)))
+
+
+def _waiting_line(record: PendingRecord, now: float, here: ThreadKey | None) -> str:
+    pending, elsewhere = record.pending, here is not None and record.key != here
+    what = pending.question.text if pending.question is not None else pending.tool
+    if pending.question is not None and elsewhere:
+        what = "a question in another thread"
+    waits = ago(max(0.0, now - record.requested_at))
+    return f"- `{pending.code}` {what} (waits {waits}; who may decide: {deciders_text(record)})"
+
+
+def _more(count: int) -> list[str]:
+    return [f"- and {count - MOST_LISTED} more"] if count > MOST_LISTED else []
+
+
+def grants_text(grants: Sequence[GrantRecord]) -> str:
+    """What was granted, one line each, at most MOST_LISTED; secret arguments masked."""
+    lines = [_grant_line(record) for record in grants[:MOST_LISTED]]
+    return "\n".join(lines + _more(len(grants)))
+
+
+def _grant_line(record: GrantRecord) -> str:
+    grant = record.grant
+    args = visible_line(canonical_json(masked(grant.args, record.secret)))
+    scope = "this session" if grant.kind == "session" else f"always, {grant.agent}"
+    since = when(grant.granted_at)
+    return f"- `{record.code}` {grant.tool} `{args}` ({scope}; by {record.by}, {since})"
+
+
+def visible_line(text: str) -> str:
+    """Arguments as inert text on one line, at most 300 characters: no mark of Markdown ends it."""
+    line = " ".join(text.replace("`", "'").split())
+    return line if len(line) <= 300 else f"{line[:300]}..."
 
 
 def all_text(answers: Sequence[tuple[ClickOutcome, str]]) -> str:

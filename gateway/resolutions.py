@@ -15,25 +15,25 @@ from gateway import faults
 from gateway.agent import Agent
 from gateway.approvals import (
     CLOSED_OUTCOME,
+    NEWER_MESSAGE,
     Answer,
     Approve,
     ClickOutcome,
-    Expire,
     Resolution,
     Supersede,
-    check_answer,
     may_decide,
     next_state,
-    normal_answer,
 )
 from gateway.clock import Clock
 from gateway.messages import Actor, Json, ThreadKey
-from gateway.notices import click_text, person
+from gateway.notices import click_text, drafted_text, person
+from gateway.questions import answer_problems, given_problems, merged_answers, normal_answer
+from gateway.reminders import NOWHERE, Reminders
 from gateway.store.base import Store
 from gateway.store.rows import CardCopy, Claim, PendingRecord, Resolved, TakenPress, Verdict
 from gateway.tools.base import MASK, schema_problems
 
-CLOCK = Actor("clock", "", "")
+MOST_LOOKED_AT = 5_000  # open requests that are searched for somebody's
 CHOOSE_ATTEMPTS = 5  # when others press the same card at the same moment
 _log = logging.getLogger(__name__)
 
@@ -99,10 +99,11 @@ class Resolutions:
         nudge: Callable[[str], None],
         claims: Claims | None = None,
         roles_of: RolesOf | None = None,
+        reminders: Reminders = NOWHERE,
     ) -> None:
         self._store, self._agents, self._clock = store, agents, clock
         self._operators, self._wake, self._nudge = tuple(operators), wake, nudge
-        self._claims, self._roles_of = claims, roles_of
+        self._claims, self._roles_of, self._reminders = claims, roles_of, reminders
 
     async def decide(self, click: Click, taken: TakenPress | None = None) -> ClickResult:
         """Carry out one click. `taken`: the card as the press found it, when that is known.
@@ -110,12 +111,10 @@ class Resolutions:
         record = await self._admitted(click, taken)
         if isinstance(record, ClickResult):
             return record
+        record = await self._up_to_date(record, self._clock.now())
         click = _with_secrets(click, record)
         if record.state == "open" and (problems := self._problems(click, record)):
-            await self._note(click, "invalid", record)
-            words = "; ".join(f"{name}: {text}" if name else text for name, text in problems)
-            text = click.trouble or f"Not accepted: {words}"
-            return ClickResult(outcome="invalid", text=text, record=record, problems=problems)
+            return await self._invalid(click, problems, record)
         if click.resolution is None:
             return await self._refused(click, CLOSED_OUTCOME.get(record.state, "unknown"), record)
         result = await self._resolve(click, click.resolution, record)
@@ -125,6 +124,45 @@ class Resolutions:
 
     async def toggle(self, click: Click, value: str, taken: TakenPress | None = None) -> ClickResult:
         """Choose one option of a question with several answers, or take it back."""
+
+        def switched(votes: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(v for v in votes if v != value) if value in votes else (*votes, value)
+
+        def told(chosen: tuple[str, ...]) -> str:
+            return f"Chosen: {', '.join(chosen)}" if chosen else "Nothing chosen"
+
+        return await self._choose(click, taken, switched, told)
+
+    async def draft(
+        self,
+        click: Click,
+        values: Sequence[str],
+        emptied: Sequence[str] = (),
+        taken: TakenPress | None = None,
+    ) -> ClickResult:
+        """Answer some of several questions, or take answers back; nothing counts before it is confirmed."""
+        record = await self._admitted(click, taken)
+        if isinstance(record, ClickResult):
+            return record
+        question = record.pending.question
+        if question is None or not question.parts:
+            return await self._refused(click, "unknown", record)
+        if record.state == "open" and (problems := given_problems(question, values)):
+            return await self._invalid(click, problems, record)
+
+        def answered(votes: tuple[str, ...]) -> tuple[str, ...]:
+            return merged_answers(question, votes, values, emptied)
+
+        return await self._choose(click, taken, answered, lambda now: drafted_text(question, now))
+
+    async def _choose(
+        self,
+        click: Click,
+        taken: TakenPress | None,
+        change: Callable[[tuple[str, ...]], tuple[str, ...]],
+        told: Callable[[tuple[str, ...]], str],
+    ) -> ClickResult:
+        """Change what is chosen so far of an open question, whoever else does at the same moment."""
         record = await self._admitted(click, taken)
         if isinstance(record, ClickResult):
             return record
@@ -132,19 +170,22 @@ class Resolutions:
         for _ in range(CHOOSE_ATTEMPTS):
             if record.state != "open" or _ran_out(record, now):
                 break
-            chosen = [v for v in record.votes if v != value]
-            if value not in record.votes:
-                chosen.append(value)
+            chosen = change(record.votes)
             if await self._store.choose(record.id, record.votes, chosen, now):
                 self._nudge(record.session_id)
-                text = f"Chosen: {', '.join(chosen)}" if chosen else "Nothing chosen"
-                return ClickResult(outcome="recorded", text=text, record=record)
+                return ClickResult(outcome="recorded", text=told(chosen), record=record)
             record = await self._store.pending(record.id) or record  # somebody else was quicker
-        if record.state == "open" and _ran_out(record, now):
-            clock = Verdict(pending_id=record.id, resolution=Expire(), actor=CLOCK, by="the clock", at=now)
-            record = (await self._commit(clock)).record or record
-            self._nudge(record.session_id)
+        record = await self._up_to_date(record, now)
         return await self._refused(click, CLOSED_OUTCOME.get(record.state, "unknown"), record)
+
+    async def _up_to_date(self, record: PendingRecord, now: float) -> PendingRecord:
+        """The request, ended first where its time has run out and no timer has come to it yet."""
+        if record.state != "open" or not _ran_out(record, now):
+            return record
+        card = await self._store.pendings(card=record.pending.card_id, open_only=False)
+        ended = await self._commit(self._reminders.expiry(record, card, now))
+        self._nudge(record.session_id)
+        return ended.record or record
 
     async def _admitted(self, click: Click, taken: TakenPress | None) -> PendingRecord | ClickResult:
         """The pending, when this card is one of its copies and this person may decide it."""
@@ -157,32 +198,48 @@ class Resolutions:
             return await self._refused(click, "forbidden", record)
         return record
 
+    async def _invalid(
+        self, click: Click, problems: tuple[tuple[str, str], ...], record: PendingRecord
+    ) -> ClickResult:
+        await self._note(click, "invalid", record)
+        words = "; ".join(f"{name}: {text}" if name else text for name, text in problems)
+        text = click.trouble or f"Not accepted: {words}"
+        return ClickResult(outcome="invalid", text=text, record=record, problems=problems)
+
     async def _refused(self, click: Click, outcome: ClickOutcome, record: PendingRecord) -> ClickResult:
         await self._note(click, outcome, record)
         return ClickResult(outcome=outcome, text=click_text(outcome, record), record=record)
 
-    async def withdraw(self, pending_id: str, actor: Actor, name: str) -> None:
-        """The question is no longer wanted: something else was said instead of an answer."""
+    async def withdraw(
+        self, pending_id: str, actor: Actor, name: str, *, by: str = NEWER_MESSAGE, via: str = ""
+    ) -> Resolved:
+        """The request is no longer wanted: something else was said instead of an answer, or (`by`) it
+        was taken back. Who may do that was looked at before."""
         verdict = Verdict(
             pending_id=pending_id,
-            resolution=Supersede(by="a newer message"),
+            resolution=Supersede(by=by),
             actor=actor,
             by=person(actor, name),
             at=self._clock.now(),
+            via=via,
         )
-        resolved = await self._store.resolve(verdict)
+        resolved = await self._commit(verdict)
         if resolved.record is not None:
-            self._wake(resolved.record.session_id)
             self._nudge(resolved.record.session_id)
+        return resolved
 
     async def roles(self, actor: Actor, key: ThreadKey) -> frozenset[str]:
         """The platform's ids of the roles that a person has in a thread."""
         return frozenset() if self._roles_of is None else await self._roles_of(actor, key)
 
+    def is_operator(self, actor: Actor) -> bool:
+        """Whether this person runs the gateway."""
+        return str(actor) in self._operators
+
     async def waiting(self, actor: Actor, limit: int = 50) -> list[PendingRecord]:
         """The open requests that this person may decide, oldest first, at most `limit`."""
         roles = await self.roles(actor, ThreadKey(actor.channel, actor.workspace, "", ""))
-        records = await self._store.pendings()
+        records = await self._store.pendings(limit=MOST_LOOKED_AT)
         return [record for record in records if self.may_decide(actor, roles, record)][:limit]
 
     async def look(self, click: Click) -> PendingRecord | ClickResult:
@@ -288,8 +345,7 @@ class Resolutions:
             return (("", f"this request wants {asked}"),)
         match resolution:
             case Answer(values=values) if pending.question is not None:
-                wrong = check_answer(pending.question, values)
-                return (("answer", wrong.removeprefix("answer: ")),) if wrong else ()
+                return answer_problems(pending.question, values)
             case Approve(scope=scope, edited_args=edited):
                 if scope != "once" and pending.quorum > 1:
                     return (("scope", "a request that several people decide is approved once"),)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from gateway.agent import Agent
-from gateway.approvals import SKIPPED, STOPPED, KnownCall, Pending, Resolution, TurnCheckpoint, settle
+from gateway.approvals import KnownCall, Pending, Resolution, TurnCheckpoint, settle
 from gateway.bucket import Buckets, Circumstances, refuse_all, sort_calls
 from gateway.budget import Budget, Meter
 from gateway.cancel import Stopped
@@ -37,6 +37,7 @@ from gateway.squeeze import squeeze
 from gateway.tools.base import Tool
 from gateway.tools.lanes import LaneContext, run_lanes
 from gateway.tools.system import ASK_USER, READ_RESULT
+from gateway.verdicts import SKIPPED, STOPPED
 
 COMPACT_AT = 0.8  # share of the context window at which old history is cut
 MAX_COMPACTIONS = 2  # attempts in one turn

@@ -7,9 +7,10 @@ import msgspec
 from gateway.approvals import Pending
 from gateway.eventlog import EventLines
 from gateway.events import ApprovalPending, Event, QuestionPending
-from gateway.messages import Message
+from gateway.messages import Json, Message
 from gateway.options import RunResult
 from gateway.outcome import Outcome
+from gateway.questions import Question
 from gateway.store.rows import Ended, Outgoing, TurnEnd
 from gateway.tools.base import masked
 
@@ -24,6 +25,8 @@ def pending_event(pending: Pending) -> Event:
             options=[option.label for option in question.options],
             multi=question.multi,
             allow_text=question.allow_text,
+            kind=question.kind,
+            questions=[_part(part) for part in question.parts],
         )
     return ApprovalPending(
         pending_id=pending.pending_id,
@@ -32,6 +35,17 @@ def pending_event(pending: Pending) -> Event:
         reason=pending.reason,
         expires_at=pending.expires_at,
     )
+
+
+def _part(part: Question) -> Json:
+    return {
+        "name": part.name,
+        "question": part.text,
+        "options": [option.label for option in part.options],
+        "multi": part.multi,
+        "allow_text": part.allow_text,
+        "kind": part.kind,
+    }
 
 
 def with_text(ended: Ended, text: str) -> Ended:

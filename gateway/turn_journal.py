@@ -38,12 +38,13 @@ class TurnJournal:
 
     async def started(self, lane: Sequence[Ready]) -> None:
         """What may run twice needs no row that says it began: after a crash it simply runs again."""
-        if any(ready.approved or not _repeatable(ready) for ready in lane):
+        allowed = {ready.call.id: ready.grant for ready in lane if ready.approved or ready.grant}
+        if allowed or any(not _repeatable(ready) for ready in lane):
             faults.reach("started.before")
             ids = [ready.call.id for ready in lane]
             edited = {ready.call.id: (ready.args, ready.args_hash) for ready in lane if ready.note}
             await self._store.calls_started(
-                self._lease, ids, self._clock.now(), self._events.take(), edited=edited
+                self._lease, ids, self._clock.now(), self._events.take(), edited=edited, allowed=allowed
             )
             faults.reach("started.after")
             self._on_commit()

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 from gateway import faults
 from gateway.agent import Agent
-from gateway.approvals import INTERRUPTED
 from gateway.attachments import to_fetch
 from gateway.cancel import CancelToken, Stopped
 from gateway.clock import Clock
@@ -37,6 +36,7 @@ from gateway.store.base import LEASE_SECONDS, Store
 from gateway.store.rows import Accepted, Claim, Delivery, Ended, Incoming, Lease, Outgoing, Park
 from gateway.turn_ends import pending_event, turn_end, unstored, with_text
 from gateway.turn_journal import TurnJournal
+from gateway.verdicts import INTERRUPTED
 
 HOT_SESSIONS = 512  # transcripts kept in memory
 ORPHAN_AFTER = 1.0  # seconds; no claim is on its way for so long

@@ -37,6 +37,12 @@ from gateway.store.sqlite import SqliteStore
 from gateway.tools.base import Tool, tool
 
 PATIENCE = 15  # seconds; only a failing test waits that long
+SEVERAL: list[Json] = [
+    {"name": "env", "question": "Where?", "options": ["prod", "staging"], "allow_text": False},
+    {"name": "count", "question": "How many?", "kind": "integer"},
+    {"name": "sure", "question": "Sure?", "kind": "boolean"},
+    {"name": "tell", "question": "Whom to tell?", "options": ["ops", "all"], "multi": True, "min": 0},
+]
 SECRET = "sk-live-0123456789"
 
 
@@ -165,6 +171,8 @@ def _calls(text: str) -> list[Call]:
         "deaf": [Call(tool="deaf")],
         "ask": [Call(tool="ask_user", args={"question": "Where?", "options": ["prod", "staging"]})],
         "ask open": [Call(tool="ask_user", args={"question": "Which name?"})],
+        "ask number": [Call(tool="ask_user", args={"question": "How many?", "kind": "number"})],
+        "ask several": [Call(tool="ask_user", args={"questions": SEVERAL})],
     }
     if text in fixed:
         return fixed[text]
@@ -217,7 +225,7 @@ class Scene:
         response = await self.client.post(path, json={"decision": decision, **body})
         return response.status_code, response.json()
 
-    async def answer(self, pending_id: str, answer: str | list[str]) -> tuple[int, Json]:
+    async def answer(self, pending_id: str, answer: object) -> tuple[int, Json]:
         path = f"/pending-questions/{pending_id}/answer"
         response = await self.client.post(path, json={"answer": answer})
         return response.status_code, response.json()

@@ -5,8 +5,10 @@ It says what the message asks for:
   guarded        asks for an approval that only web:boss may give
   hidden         asks for an approval of arguments made to deceive
   ask            a question with three options          ask many   several may be chosen
+  both, closed, diff, picture   see web_together
   unknown        the gateway asks what became of a call
-  ask open       a question for free text               slow       answers once `gate` is set
+  ask open       a question for free text         ask several    five in one form
+  slow           answers once `gate` is set
   anything else  is repeated, in Markdown, in pieces
 """
 
@@ -24,7 +26,7 @@ import jsonschema_rs
 
 from channels.base import Actor
 from channels.web.backend import (
-    AuditEntry,
+    Answered,
     CallState,
     ClickOutcome,
     ClickResult,
@@ -42,21 +44,30 @@ from channels.web.backend import (
     UnknownSession,
     WireEvent,
 )
-from tests.web_scripts import DONE, MASK, REFUND_SCHEMA, Session, approval, question, unknown
+from tests.web_scripts import (
+    DONE,
+    MASK,
+    REFUND_SCHEMA,
+    Session,
+    approval,
+    question,
+    several,
+    spelled,
+    unknown,
+    wrong_parts,
+)
+from tests.web_together import Together
+from tests.web_waiting import Waiting, called_by
 
 
-def called_by(actor: Actor) -> str:
-    return ":".join(part for part in actor if part)
-
-
-class MemoryBackend:
+class MemoryBackend(Together, Waiting):
     """Implements `channels.web.backend.WebBackend`. `now` moves by hand: `backend.now += 60`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.now = time.time()
         self.rows: dict[str, Session] = {}
         self.cards: dict[str, PendingCard] = {}
-        self.log: list[AuditEntry] = []
         self.ran: list[tuple[str, Json]] = []
         self.gate = asyncio.Event()
         self.broken = False  # the store refuses writes
@@ -119,19 +130,19 @@ class MemoryBackend:
             raise Unavailable("the database did not answer; nothing was stored", mend="send it again")
 
     async def wait_turn(self, posted: Posted) -> Json:
-        async for event in await self.turn_events(posted):
+        async for event in self._turn_events(posted):
             if event.type == "done":
                 done = json.loads(event.data)
                 done.pop("type")
                 return dict(done)
         raise AssertionError("a turn without its end")
 
-    async def turn_events(self, posted: Posted) -> AsyncIterator[WireEvent]:
+    async def turn_events(self, posted: Posted, *, actor: Actor) -> AsyncIterator[WireEvent]:
         return self._turn_events(posted)
 
     async def _turn_events(self, posted: Posted) -> AsyncIterator[WireEvent]:
         mine = False
-        async for event in await self.events(posted.session_id, None):
+        async for event in self._events(self._session(posted.session_id), 0):
             data = json.loads(event.data)
             if event.type == "session":
                 mine = data["turn_id"] == posted.turn_id
@@ -148,10 +159,10 @@ class MemoryBackend:
         except KeyError:
             raise UnknownSession(f"no session {session_id!r}", mend="GET /sessions lists them") from None
 
-    async def session(self, session_id: str, start: int = 0) -> SessionView:
+    async def session(self, session_id: str, start: int = 0, *, actor: Actor) -> SessionView:
         session = self._session(session_id)
         ids = [event.id for event in session.events if event.id]
-        cards = [card for card in self.cards.values() if card.session_id == session_id]
+        cards = [self.seen_by(c, actor) for c in self.cards.values() if c.session_id == session_id]
         return SessionView(
             session_id=session.id,
             agent=session.agent,
@@ -185,7 +196,7 @@ class MemoryBackend:
             for row in rows
         ]
 
-    async def events(self, session_id: str, after: str | None) -> AsyncIterator[WireEvent]:
+    async def events(self, session_id: str, after: str | None, *, actor: Actor) -> AsyncIterator[WireEvent]:
         session = self._session(session_id)
         if after is not None and not after.isdigit():
             raise InvalidRequest(f"{after!r} is no event id", field="Last-Event-ID")
@@ -219,13 +230,6 @@ class MemoryBackend:
         self._moved.set()
         for listener in session.listeners:
             listener.put_nowait(event)
-
-    async def pending(self, actor: Actor) -> Sequence[PendingCard]:
-        return [card for card in self.cards.values() if card.state == "open"]
-
-    async def audit(self, limit: int, before: int | None) -> Sequence[AuditEntry]:
-        rows = [entry for entry in reversed(self.log) if before is None or entry.seq < before]
-        return rows[:limit]
 
     def health(self) -> Json:
         return {"status": "ok"}
@@ -270,12 +274,20 @@ class MemoryBackend:
             return self._close(card, {"content": f"{card.tool} ran with {json.dumps(args)}"}, actor, "idle")
         return self._close(card, {"content": f"denied: {feedback}", "is_error": True}, actor, "denied")
 
-    async def answer(self, pending_id: str, answer: str | list[str], *, actor: Actor) -> ClickResult:
+    async def _one(self, pending_id: str, decision: Literal["approve", "deny"], actor: Actor) -> ClickResult:
+        return await self.resolve(
+            pending_id, decision, edited_args=None, scope="once", feedback="", actor=actor
+        )
+
+    async def answer(self, pending_id: str, answer: Answered, *, actor: Actor) -> ClickResult:
         card, refused = self._open(pending_id, "question", actor)
         if card is None:
             return refused
-        said = answer if isinstance(answer, str) else ", ".join(answer)
-        if not card.allow_text and not {said} & {option.value for option in card.options}:
+        if problems := wrong_parts(card, answer):
+            return ClickResult(outcome="invalid", message="not accepted", details={"problems": problems})
+        said = spelled(answer)
+        first = answer[0] if isinstance(answer, list) and answer else answer
+        if card.options and not card.allow_text and first not in [option.value for option in card.options]:
             return ClickResult(outcome="invalid", message="one of the options is needed")
         self._settle(card, f"Answered by {called_by(actor)}: {said}", actor, "answered", said)
         return self._close(card, {"content": said}, actor, "idle")
@@ -300,24 +312,6 @@ class MemoryBackend:
             return no("forbidden", f"only {card.deciders} may decide", deciders=card.deciders)
         return card, ClickResult(outcome="unknown", message="")
 
-    def _settle(self, card: PendingCard, status: str, actor: Actor, what: str, detail: str) -> None:
-        self.cards[card.pending_id] = replace(
-            card, state="decided", status=status, decided_by=called_by(actor), decided_at=self.now
-        )
-        self.log.append(
-            AuditEntry(
-                seq=len(self.log) + 1,
-                at=self.now,
-                actor=called_by(actor),
-                what=what,
-                session_id=card.session_id,
-                pending_id=card.pending_id,
-                tool=card.tool,
-                args_hash=card.args_hash,
-                detail=detail,
-            )
-        )
-
     def _close(self, card: PendingCard, result: Json, actor: Actor, then: str) -> ClickResult:
         session = self.rows[card.session_id]
         session.results[card.call_id] = result
@@ -335,15 +329,6 @@ class MemoryBackend:
         self._batch_done(session)
         self._run(session, self._finish(session, then))
         return ClickResult(outcome="resumed", message=message, details=details)
-
-    def decide_unseen(self, pending_id: str, actor: Actor) -> None:
-        """Somebody approves it elsewhere, and no page hears of it."""
-        self._settle(self.cards[pending_id], f"Approved by {called_by(actor)}", actor, "approved", "")
-
-    def expire(self, pending_id: str) -> None:
-        self.cards[pending_id] = replace(
-            self.cards[pending_id], state="expired", status="Expired; it was not run"
-        )
 
     async def stop(self, session_id: str, *, actor: Actor) -> Json:
         session = self._session(session_id)
@@ -389,10 +374,16 @@ class MemoryBackend:
             self._ask_approval(session, {"order_id": "A-7"}, approvers=("web:boss",), deciders="web:boss")
         elif word == "hidden":
             self._ask_approval(session, json.loads(rest))
+        elif word in ("both", "closed", "diff", "picture"):
+            numbers = [next(self._ids) for _ in range(2 if word in ("both", "closed") else 1)]
+            calls, cards = self.many(session, word, numbers)
+            self._assistant(session, "I will pay.", *calls)
+            for card in cards:
+                self._park(session, card, "pending_approval")
         elif word == "unknown":
             self._ask(session, unknown(next(self._ids), session.id, session.agent, self.now))
         elif word == "ask":
-            self._ask_question(session, many=rest == "many", free=rest == "open")
+            self._ask_question(session, rest)
         else:
             await self._say(session, text)
 
@@ -427,9 +418,19 @@ class MemoryBackend:
         made = approval(number, session.id, session.agent, args, self.now)
         self._park(session, replace(made, **card), "pending_approval")
 
-    def _ask_question(self, session: Session, *, many: bool, free: bool) -> None:
+    def _ask_question(self, session: Session, rest: str) -> None:
         self._ask(
-            session, question(next(self._ids), session.id, session.agent, self.now, many=many, free=free)
+            session,
+            several(next(self._ids), session.id, session.agent, self.now)
+            if rest == "several"
+            else question(
+                next(self._ids),
+                session.id,
+                session.agent,
+                self.now,
+                many=rest == "many",
+                free=rest == "open",
+            ),
         )
 
     def _ask(self, session: Session, card: PendingCard) -> None:

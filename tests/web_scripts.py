@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass, field
 
-from channels.web.backend import Json, Option, PendingCard, Posted, WireEvent
+from channels.web.backend import Answered, Json, Option, Part, PendingCard, Posted, WireEvent
 
 MASK = "••••••"
 DONE = """All done:
@@ -88,10 +89,56 @@ def unknown(number: int, session_id: str, agent: str, now: float) -> PendingCard
         requested_at=now,
         call_id=f"c{number}",
         question="Nobody knows whether it took effect.",
-        options=(Option(label="run again", value="run again"), Option(label="give up", value="give up")),
+        options=tuple(Option(label=word, value=word) for word in ("run again", "treat as done", "give up")),
         allow_text=False,
         about="unknown",
     )
+
+
+def several(number: int, session_id: str, agent: str, now: float) -> PendingCard:
+    """Five questions in one, of which somebody has answered one already."""
+    return PendingCard(
+        pending_id=f"p{number}",
+        kind="question",
+        session_id=session_id,
+        agent=agent,
+        tool="ask_user",
+        args={},
+        reason="",
+        requested_at=now,
+        call_id=f"c{number}",
+        question="About the release",
+        allow_text=False,
+        deciders="whoever asked",
+        parts=(
+            Part(name="env", question="Where to?", options=OPTIONS, allow_text=False, answered=("staging",)),
+            Part(name="count", question="How many?", answer_kind="integer", hint="a whole number, like 12"),
+            Part(name="day", question="When?", answer_kind="date"),
+            Part(name="quiet", question="Quietly?", answer_kind="boolean"),
+            Part(name="tell", question="Whom to tell?", options=OPTIONS, multi=True, least=0, most=2),
+        ),
+    )
+
+
+def spelled(answer: Answered) -> str:
+    """An answer in words."""
+    if isinstance(answer, dict):
+        return "; ".join(f"{name}: {spelled(value)}" for name, value in answer.items())
+    return ", ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
+
+
+def wrong_parts(card: PendingCard, answer: Answered) -> list[Json]:
+    """What is wrong with the answers to several questions: a count that is no whole number."""
+    if bool(card.parts) != isinstance(answer, dict):
+        return [{"field": "answer", "message": "one value, or an object by name"}]
+    whole = re.compile(r"\d+")
+    return [
+        {"field": part.name, "message": "a whole number is needed"}
+        for part in card.parts
+        if isinstance(answer, dict)
+        and part.answer_kind == "integer"
+        and not whole.fullmatch(str(answer.get(part.name)))
+    ]
 
 
 def question(number: int, session_id: str, agent: str, now: float, *, many: bool, free: bool) -> PendingCard:

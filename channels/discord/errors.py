@@ -87,8 +87,8 @@ _GONE: Final = frozenset(
         50003,  # not in a direct conversation
         50007,  # this person takes no messages from us
         50008,  # a forum or a category, where no messages are
-        50009,  # the channel wants a verified account
         50013,  # missing permissions
+        50009,  # the channel wants a verified account
         50024,  # not in channels of this type
         50025,
         50278,  # no guild in common

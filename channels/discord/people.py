@@ -30,6 +30,7 @@ class People:
         self._ask, self._administers, self._monotonic = member, administers, monotonic
         self._known: OrderedDict[tuple[str, str], tuple[float, frozenset[str]]] = OrderedDict()
         self._asking: dict[tuple[str, str], asyncio.Task[frozenset[str]]] = {}
+        self._tasks: set[asyncio.Task[frozenset[str]]] = set()
         self._changes = 0  # what was asked before the last one may be out of date
 
     async def roles(self, user: str, guild: str) -> frozenset[str]:
@@ -42,6 +43,7 @@ class People:
         task = self._asking.get(key)
         if task is None:
             task = self._asking[key] = asyncio.create_task(self._look_up(guild, user), name="discord member")
+            self._tasks.add(task)
             task.add_done_callback(lambda done: self._asked(key, done))
         return await asyncio.shield(task)  # others may wait for it too
 
@@ -67,12 +69,13 @@ class People:
 
     async def close(self) -> None:
         """End what is still being asked."""
-        tasks = list(self._asking.values())
+        tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _asked(self, key: tuple[str, str], task: asyncio.Task[frozenset[str]]) -> None:
+        self._tasks.discard(task)
         if self._asking.get(key) is task:
             del self._asking[key]
         if not task.cancelled():

@@ -16,6 +16,7 @@ CHANNEL: Final = "discord"
 DM: Final = "@me"  # the workspace of direct messages
 CUSTOM_ID_LIMIT: Final = 100  # characters
 
+_PERSON: Final = "user:"
 _ID: Final = re.compile(r"[0-9]{1,20}", re.ASCII)
 _EPOCH: Final = 1_420_070_400_000  # milliseconds: the beginning of 2015, from which ids count
 
@@ -38,6 +39,13 @@ def in_thread(key: ThreadKey, thread: str) -> ThreadKey:
 def place_of(key: ThreadKey) -> str:
     """The id to which calls about messages there go: of the thread, or of the channel."""
     return key.thread or key.conversation
+
+
+def person_of(key: ThreadKey) -> str:
+    """The person whom a key `@me`, `user:<id>` means: their direct messages, wherever those are."""
+    user = key.conversation.removeprefix(_PERSON)
+    named = key.workspace == DM and key.conversation.startswith(_PERSON)
+    return user if named and is_id(user) else ""
 
 
 def is_id(text: str) -> bool:

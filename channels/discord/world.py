@@ -51,6 +51,11 @@ class World:
         """Whether a channel or thread exists, or did until somebody deleted it."""
         return channel in self._channels or channel in self._gone
 
+    def administers(self, user: str, roles: frozenset[str], guild: str) -> bool:
+        """Whether somebody with these roles may do everything there."""
+        known = self.guilds.get(guild)
+        return known is not None and known.administers(user, roles, guild)
+
     # ---- told
 
     def learn(self, event: str, data: object) -> None:
@@ -69,8 +74,13 @@ class World:
                 self._role(node.at("role"), node.id("guild_id"))
             case "GUILD_ROLE_DELETE":
                 self._forget_role(node.id("role_id"), node.id("guild_id"))
+            case _:
+                self._place(event, node)
+
+    def _place(self, event: str, node: Node) -> None:
+        match event:
             case "CHANNEL_CREATE" | "CHANNEL_UPDATE" | "THREAD_CREATE" | "THREAD_UPDATE":
-                self.channel(data)
+                self.channel(node.value)
             case "CHANNEL_DELETE" | "THREAD_DELETE":
                 self._forget_channel(node.id("id"))
             case "THREAD_LIST_SYNC":

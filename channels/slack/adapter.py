@@ -12,7 +12,7 @@ import logging
 import re
 import time
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -32,14 +32,15 @@ from channels.base import (
     OutboundMessage,
     PayloadRefused,
     Progress,
-    TargetGone,
     ThreadKey,
 )
-from channels.slack import cards, refs, render, wire
+from channels.slack import refs, render, wire
 from channels.slack.calls import Calls
+from channels.slack.directs import Directs
 from channels.slack.errors import Refused, TokenRefused
 from channels.slack.files import Files
 from channels.slack.hearing import Hearing
+from channels.slack.homes import Homes
 from channels.slack.limits import LIMITS, SECONDS_BETWEEN
 from channels.slack.listener import Listener
 from channels.slack.pacing import Pacing
@@ -48,6 +49,7 @@ from channels.slack.progress import Live, Signs
 from channels.slack.receiving import Entrance, State
 from channels.slack.redact import forget, quieten
 from channels.slack.remnants import UNMARKED, Remnants, marked
+from channels.slack.showing import Showing
 from channels.slack.sockets import PING_SECONDS, Sockets
 from channels.slack.whispers import Whispers
 from channels.slack.wire_values import Me, Mention
@@ -61,7 +63,7 @@ UP_SECONDS: Final = 20.0  # that `start` waits for the first connection
 _FIRST_PAUSE, _LAST_PAUSE = 1.0, 30.0  # seconds between two tries to reach Slack at the start
 MOST_CONNECTIONS: Final = 10  # that Slack lets an app have
 _LOOKED_THROUGH: Final = 1000  # messages of a thread that are looked through for earlier ones
-_KEPT: Final = 1000  # cards and unfinished answers remembered
+_KEPT: Final = 1000  # unfinished answers remembered
 _TRIES: Final = 5  # of a word to one person that Slack asks to delay
 _BOT_TOKEN: Final = re.compile(r"(xoxe\.)?xoxb-[\w-]{5,}", re.ASCII)
 _APP_TOKEN: Final = re.compile(r"xapp-[\w-]{5,}", re.ASCII)
@@ -109,8 +111,10 @@ class SlackChannel:
         pacing = Pacing(sleep, monotonic, between)
         self._calls = Calls(bot_token, app_token, api_base, pacing, on_refused=self._refuse)
         self._files = Files(self._calls, bot_token)
+        self._showing, self._directs = Showing(self._calls, self._files), Directs(self._calls)
         self._people = People(user=self._calls.user, groups=self._calls.user_groups, monotonic=monotonic)
         self._whispers = Whispers(self._calls, monotonic)
+        self._homes = Homes(self._calls, monotonic)
         self._remnants = Remnants(self._calls)
         self._signs = Signs(
             marked(self._calls, self._remnants),
@@ -122,6 +126,7 @@ class SlackChannel:
             calls=self._calls,
             people=self._people,
             whispers=self._whispers,
+            homes=self._homes,
             tell=self.notify_actor,
             mention=mention,
             sleep=sleep,
@@ -135,7 +140,6 @@ class SlackChannel:
         self._file_limit = min(file_limit, LIMITS.file_in)
         self._settled = asyncio.Event()  # whether it is known how receiving stands
         self._receiving: asyncio.Task[None] | None = None
-        self._attached: OrderedDict[tuple[str, str], bool] = OrderedDict()  # (conversation, card and hash)
         self._unfinished: OrderedDict[ThreadKey, Live] = OrderedDict()  # what an answer could not replace yet
 
     def _made_sockets(self, entrance: Entrance, connections: int, ping_seconds: float) -> Sockets:
@@ -169,7 +173,7 @@ class SlackChannel:
 
     async def start(self, inbound: Inbound) -> None:
         """See Channel. Raises Refused, and ChannelDown when the port is taken."""
-        self._hearing.inbound = inbound
+        self._hearing.inbound = self._homes.inbound = inbound
         self._calls.open()
         if self._listener is not None:
             try:
@@ -273,7 +277,7 @@ class SlackChannel:
         pieces = render.parts(message)
         if len(pieces) != 1:
             raise PayloadRefused(f"this takes {len(pieces)} Slack messages; send its parts one by one")
-        part = pieces[0]
+        part, target = pieces[0], await self._directs.place(target)
         if part.only is not None:
             return await self._privately(target, part, part.only)
         self._hearing.soon(self._remnants.look(target))
@@ -314,7 +318,7 @@ class SlackChannel:
 
     async def _privately(self, target: ThreadKey, part: render.Part, only: Actor) -> MessageRef:
         if part.files:  # nothing ephemeral can hold a file
-            channel = await self._calls.direct(only.user)
+            channel = await self._directs.of(only.user)
             return await self._files.send(refs.thread_key(target.workspace, channel), part.files[0])
         return await self._whispers.tell(
             part.reply_to, target, only.user, render.content(part), seen_in=target.thread
@@ -327,47 +331,38 @@ class SlackChannel:
 
     async def show(self, target: ThreadKey, card: Card) -> MessageRef:
         """See Channel. Arguments that do not fit go first, as a file."""
+        target = await self._directs.place(target)
         live = await self._shown(target)
         if live is not None:
             self._hearing.soon(self._signs.remove(live.ref))
         self._hearing.soon(self._remnants.look(target))
-        file = cards.args_file(card)
-        readable = await self._attach(target, card, file)
-        return await self._calls.post(target, cards.card(card, file=file, readable=readable))
+        ref = await self._showing.show(target, card)
+        self._draw_homes(self._homes.looking())
+        return ref
 
     async def redraw(self, ref: MessageRef, card: Card) -> None:
         """See Channel."""
         with _foreign_is_gone():
-            channel, ts = refs.unpack_ref(ref)
-            file = cards.args_file(card)
-            place = refs.thread_key(self._hearing.me.team if self._hearing.me else "", channel, ts=ts)
-            readable = await self._attach(place, card, file)
-            await self._calls.change(ref, cards.card(card, file=file, readable=readable))
+            self._draw_homes(self._homes.stale(card))
+            team = self._hearing.me.team if self._hearing.me else ""
+            await self._showing.redraw(ref, card, team)
 
-    async def _attach(self, target: ThreadKey, card: Card, file: cards.ArgsFile | None) -> bool:
-        """Deliver as a file, once, what an open card cannot show; False when Slack refuses it here."""
-        if file is None or card.state != "open":
-            return True
-        key = (target.conversation, f"{card.card_id} {file.sha256}")
-        if key not in self._attached:
-            try:
-                await self._files.content(target, file.name, file.content)
-            except (PayloadRefused, TargetGone) as error:
-                log.warning("slack: the arguments of a card could not be attached: %s", error)
-                return False
-            _remember(self._attached, key, True)
-        return True
+    def _draw_homes(self, actors: Iterable[Actor]) -> None:
+        for actor in actors:
+            self._hearing.soon(self._homes.publish(actor))
 
     async def notify_actor(self, press: InboundPress, text: str) -> None:
         """See Channel. Who pressed in the App Home reads it there."""
         in_home = press.listed or bool(refs.home_user(press.thread))  # drawn anew in any case
         if (text or in_home) and refs.kind_of(press.action_id) in ("press", "view"):
             await self._tell(press, text, _TRIES)
+            if not in_home:  # it may have left the list there
+                self._draw_homes([press.actor])
 
     async def _tell(self, press: InboundPress, text: str, tries: int) -> None:
         try:
             if press.listed or refs.home_user(press.thread):
-                await self._hearing.publish(press.actor, text)
+                await self._homes.publish(press.actor, text)
                 return
             await self._whispers.tell(
                 press.action_id,
@@ -388,7 +383,7 @@ class SlackChannel:
 
     async def progress(self, target: ThreadKey, state: Progress) -> None:
         """See Channel."""
-        await self._signs.show(target, state)
+        await self._signs.show(await self._directs.place(target), state)
 
     # ---- files, people, and what was said before
 
@@ -403,7 +398,7 @@ class SlackChannel:
     async def private(self, actor: Actor) -> ThreadKey | None:
         """The root of the direct messages with that person."""
         me = self._hearing.me
-        return None if me is None else refs.thread_key(me.team, await self._calls.direct(actor.user))
+        return None if me is None else refs.thread_key(me.team, await self._directs.of(actor.user))
 
     async def earlier(self, thread: ThreadKey, before: str, limit: int) -> Sequence[InboundMessage]:
         """See Channel. None at the root of a channel, which is no conversation of anybody's."""

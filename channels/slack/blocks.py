@@ -28,6 +28,7 @@ from channels.slack.refs import FORM, PRESS
 
 Json = dict[str, Any]
 
+SHOW: Final = "v"  # the choice that only shows a request to whoever may decide it
 _SPARE: Final = 200  # characters of a payload that Slack may count in another way than we do
 
 
@@ -92,8 +93,9 @@ def paragraph(*runs: Json) -> Json:
     return {"type": "rich_text_section", "elements": list(runs)}
 
 
-def preformatted(text: str) -> Json:
-    return {"type": "rich_text_preformatted", "elements": [words(text)]}
+def preformatted(text: str, language: str = "") -> Json:
+    box: Json = {"type": "rich_text_preformatted", "elements": [words(text)]}
+    return box | ({"language": language} if language else {})
 
 
 def rich(*elements: Json) -> Json:
@@ -103,14 +105,15 @@ def rich(*elements: Json) -> Json:
 # ---- controls
 
 
-def button(number: int, value: Button, forms: frozenset[str]) -> Json:
+def button(number: int, value: Button, forms: frozenset[str], *, short: bool = False) -> Json:
     """number: its place among all controls of the message or view. forms: the data of the buttons
-    that open a modal."""
+    that open a modal. short: where many share a message."""
     kind = FORM if value.data in forms else PRESS
+    name = f"{kind}{number}" if short else f"{kind}{number}:{value.data}"[:ACTION_ID]
     element: Json = {
         "type": "button",
         "text": plain(flat(value.label) or "?", LIMITS.button_label),
-        "action_id": f"{kind}{number}:{value.data}"[:ACTION_ID],
+        "action_id": name,
         "value": value.data[:BUTTON_VALUE],
     }
     return element | ({"style": value.tone} if value.tone != "plain" else {})
@@ -129,6 +132,9 @@ def actions(elements: Sequence[Json]) -> list[Json]:
 
 
 def refuses(value: Button) -> bool:
-    """Whether a button can only lead to a no, which people may say without having read everything."""
+    """Whether a button can only lead to a no, which people may say without having read everything, or to
+    reading it."""
     packed = unpack_press(value.data)
-    return value.tone == "danger" or (packed is not None and packed[1].startswith(("deny", "cancel")))
+    if value.tone == "danger":
+        return True
+    return packed is not None and (packed[1] == SHOW or packed[1].startswith(("deny", "cancel")))

@@ -208,6 +208,14 @@ class Calls:
             if not cursor:
                 return
 
+    async def thread_of(self, channel: str, ts: str) -> str:
+        """The thread that a message belongs to, or may begin."""
+        answer = await self._call("conversations.replies", channel=channel, ts=ts, limit=1)
+        for message in answer.get("messages") or ():
+            if isinstance(message, Mapping) and isinstance(message.get("thread_ts"), str):
+                return str(message["thread_ts"])
+        return ts
+
     # ---- modals and the home
 
     async def open_view(self, trigger_id: str, view: Answer) -> None:

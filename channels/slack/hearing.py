@@ -8,30 +8,34 @@ the home, offering prompts) is done after.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any, Final, TypeVar
-from weakref import WeakValueDictionary
 
 from channels.base import (
     Actor,
     ChannelDown,
     ChannelError,
+    Form,
     Inbound,
     InboundChange,
     InboundMessage,
     InboundPress,
     ThreadKey,
 )
-from channels.slack import home, modals, render, wire
+from channels.slack import modals, refs, render, wire
 from channels.slack import wire_values as v
 from channels.slack.blocks import cut
 from channels.slack.calls import Calls
 from channels.slack.errors import Refused, TokenRefused
-from channels.slack.limits import THREAD_TITLE
+from channels.slack.homes import Homes
+from channels.slack.limits import LOOKUP_SECONDS, THREAD_TITLE
+from channels.slack.lines import Lines, What
 from channels.slack.people import People, Person
 from channels.slack.redact import redacted
 from channels.slack.whispers import Whispers
@@ -43,11 +47,16 @@ PROMPTS: Final = (
     ("What can you do?", "What can you do for me, and which tools do you have?"),
     ("Sum up this channel", "Sum up what matters in the channel that I am looking at."),
 )
-INSIST_SECONDS: Final = 1.5  # for which storing is tried again: interactions are not delivered a second time
+STORE_SECONDS: Final = 2.4  # from a payload's coming in, for which storing it is tried again: what people
+# press comes only once, and what they write only a minute later
+FORM_SECONDS: Final = 1.0  # that it may take to learn what a form holds, or what is wrong with one
 OPEN_SECONDS: Final = 2.0  # that opening a modal may take: its trigger lives for three
+_AGAIN_SECONDS: Final = 0.3  # for a person who was not known the first time
+MOST_SHAPES: Final = 200  # that are counted one by one
 _FIRST_PAUSE, _LAST_PAUSE = 0.1, 0.5  # seconds between two tries
 _CLOSING: Final = 5.0  # seconds for what is still going on when the channel stops
 _KEPT: Final = 1000  # assistant threads remembered
+OTHERS: Final = "others"  # under which shapes are counted when there are too many
 NOT_OPENED: Final = "The form could not be opened just now. Try again in a moment."
 
 Answer = Mapping[str, Any] | None
@@ -64,6 +73,7 @@ class Hearing:
         calls: Calls,
         people: People,
         whispers: Whispers,
+        homes: Homes,
         tell: Callable[[InboundPress, str], Awaitable[None]],
         mention: v.Mention,
         sleep: Callable[[float], Awaitable[None]],
@@ -75,9 +85,9 @@ class Hearing:
         self.inbound: Inbound | None = None
         self.unknown: Counter[str] = Counter()
         self._calls, self._people, self._whispers, self._tell = calls, people, whispers, tell
-        self._mention, self._sleep, self._monotonic = mention, sleep, monotonic
+        self._homes, self._mention, self._sleep, self._monotonic = homes, mention, sleep, monotonic
         self._on_removed, self._on_begun = on_removed, on_begun
-        self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._lines = Lines()
         self._untitled: OrderedDict[ThreadKey, None] = OrderedDict()  # assistant threads without a title
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -91,12 +101,12 @@ class Hearing:
         match parsed:
             case InboundMessage():
                 self._whispers.remember(parsed.message_id, parsed.thread, parsed.actor.user, url)
-                await self._message(inbound, parsed, again=kind != "event")
+                await self._message(inbound, parsed)
             case InboundPress():
                 self._whispers.remember(parsed.action_id, parsed.thread, parsed.actor.user, url)
                 await self._press(inbound, parsed)
             case InboundChange():
-                await inbound.change(parsed)
+                await self._change(inbound, parsed)
             case v.FormWanted() | v.FormSent() | v.AskWanted() | v.AskSent():
                 return await self._modal(inbound, parsed, url)
             case _:
@@ -130,37 +140,57 @@ class Hearing:
         """With its author's name and standing, as far as these can be told quickly."""
         return _named(message, await self._person(message.actor, message.from_bot))
 
-    async def _message(self, inbound: Inbound, message: InboundMessage, *, again: bool) -> None:
+    async def _message(self, inbound: Inbound, message: InboundMessage) -> None:
+        began = self._monotonic()
         looking = asyncio.ensure_future(self._person(message.actor, message.from_bot))
         try:
-            # First come, first stored, in each conversation, however long a look-up takes.
-            order = self._orders.setdefault(message.thread.conversation, asyncio.Lock())
-            async with order:
+            async with self._turn(message):
                 told = _named(message, await looking)
-                if again:
-                    await self._insist(lambda: inbound.message(told))
-                else:
-                    await inbound.message(told)
+                await self._insist(lambda: self._store(inbound, told), began)
         finally:
             looking.cancel()
+        if message.thread.thread == message.message_id:
+            self._on_begun(message.thread)
         if message.thread in self._untitled:
             del self._untitled[message.thread]
             self.soon(self._calls.title(message.thread, cut(" ".join(message.text.split()), THREAD_TITLE)))
 
+    def _turn(self, message: InboundMessage) -> AbstractAsyncContextManager[None]:
+        """What was said first is stored first, however long a look-up takes. Commands and forms come as they
+        come."""
+        if not refs.is_ts(message.message_id):
+            return contextlib.nullcontext()
+        what: What = "edited" if message.edited else "said"
+        return self._lines.turn(message.thread, message.message_id, what)
+
+    async def _change(self, inbound: Inbound, change: InboundChange) -> None:
+        if change.kind != "deleted":
+            await inbound.change(change)
+            return
+        async with self._lines.turn(change.thread, change.message_id, "deleted"):
+            await inbound.change(change)
+
+    async def _store(self, inbound: Inbound, message: InboundMessage) -> None:
+        """Hand over; who was not known may be by now."""
+        if message.guest_unsure:
+            message = _named(message, await self._person(message.actor, within=_AGAIN_SECONDS))
+        await inbound.message(message)
+
     async def _press(self, inbound: Inbound, press: InboundPress) -> None:
+        began = self._monotonic()
         person = await self._person(press.actor)
         told = replace(press, author=person.name)
-        await self._insist(lambda: inbound.press(told))
+        await self._insist(lambda: inbound.press(told), began)
 
-    async def _person(self, actor: Actor, from_bot: bool = False) -> Person:
+    async def _person(self, actor: Actor, from_bot: bool = False, within: float = LOOKUP_SECONDS) -> Person:
         team = self.me.team if self.me else ""
         if from_bot:  # users.info knows no programs
             return Person(guest=actor.workspace != team)
-        return await self._people.quickly(actor, team)
+        return await self._people.quickly(actor, team, within)
 
-    async def _insist(self, store: Callable[[], Awaitable[T]]) -> T:
-        """Try again for a moment. Raises what the last try raised."""
-        until, pause = self._monotonic() + INSIST_SECONDS, _FIRST_PAUSE
+    async def _insist(self, store: Callable[[], Awaitable[T]], began: float) -> T:
+        """Try again while there is time. Raises what the last try raised."""
+        until, pause = began + STORE_SECONDS, _FIRST_PAUSE
         while True:
             try:
                 return await store()
@@ -182,31 +212,35 @@ class Hearing:
         match parsed:
             case v.FormWanted(press=press):
                 self._whispers.remember(press.action_id, press.thread, press.actor.user, url)
-                await self._form(inbound, parsed)
+                self.soon(self._form(inbound, parsed))
             case v.FormSent():
                 return await self._submitted(inbound, parsed)
             case v.AskWanted(place=place, actor=actor):
-                self._whispers.remember(parsed.trigger_id, place.thread, actor.user, url)
-                view = modals.ask_about(place.pack(), place.quoted)
-                if not await self._opened(parsed.trigger_id, view):
-                    self.soon(self._explain(parsed))
+                self._whispers.remember(parsed.own_id, place.thread, actor.user, url)
+                self.soon(self._ask(parsed))
             case v.AskSent(message=message):
-                await self._message(inbound, message, again=True)
+                await self._message(inbound, message)
         return None
 
     async def _form(self, inbound: Inbound, wanted: v.FormWanted) -> None:
-        form = await inbound.form(wanted.press)
-        if isinstance(form, str):
-            self.soon(self._say(wanted.press, form))
-        elif not await self._opened(wanted.trigger_id, modals.form(form, wanted.place.pack())):
-            self.soon(self._say(wanted.press, NOT_OPENED))
+        """Open a form; whoever pressed hears why it did not open."""
+        form: Form | str = NOT_OPENED
+        try:
+            async with asyncio.timeout(FORM_SECONDS):
+                form = await self._insist(lambda: inbound.form(wanted.press), self._monotonic())
+        except Exception as error:  # whatever it was, the person has pressed and waits
+            log.warning("slack: what a form holds is not known (%s)", type(error).__name__)
+        if not isinstance(form, str):
+            if await self._opened(wanted.trigger_id, modals.form(form, wanted.place.pack())):
+                return
+            form = NOT_OPENED
+        await self._tell(wanted.press, form)
 
-    async def _explain(self, wanted: v.AskWanted) -> None:
-        content, place = render.private(NOT_OPENED), wanted.place.thread
-        await self._whispers.tell(wanted.trigger_id, place, wanted.actor.user, content)
-
-    async def _say(self, press: InboundPress, text: str) -> None:
-        await self._tell(press, text)
+    async def _ask(self, wanted: v.AskWanted) -> None:
+        place = wanted.place
+        if not await self._opened(wanted.trigger_id, modals.ask_about(place.pack(), place.quoted)):
+            content = render.private(NOT_OPENED)
+            await self._whispers.tell(wanted.own_id, place.thread, wanted.actor.user, content)
 
     async def _opened(self, trigger_id: str, view: Mapping[str, Any]) -> bool:
         try:
@@ -218,38 +252,35 @@ class Hearing:
         return True
 
     async def _submitted(self, inbound: Inbound, sent: v.FormSent) -> Answer:
-        state = sent.view.get("state")
-        person = await self._person(sent.press.actor)
-        press = replace(
-            sent.press,
-            values=modals.values(state if isinstance(state, Mapping) else {}),
-            author=person.name,
-        )
-        faults = await self._insist(lambda: inbound.faults(press))
+        began, state = self._monotonic(), sent.view.get("state")
+        press = replace(sent.press, values=modals.values(state if isinstance(state, Mapping) else {}))
+        person, faults = await asyncio.gather(self._person(sent.press.actor), self._faults(inbound, press))
         if not faults:
-            await self._insist(lambda: inbound.press(press))
+            told = replace(press, author=person.name)
+            await self._insist(lambda: inbound.press(told), began)
             return None
         errors = modals.field_errors(faults, sent.view)
         if errors:
             return {"response_action": "errors", "errors": errors}
         return {"response_action": "update", "view": modals.notice("; ".join(faults.values()))}
 
-    # ---- the home, assistants, and the rest
+    async def _faults(self, inbound: Inbound, press: InboundPress) -> Mapping[str, str]:
+        """What is wrong with a form; nothing when that cannot be told in time: the press itself will get
+        its answer, if not at its fields."""
+        try:
+            async with asyncio.timeout(FORM_SECONDS):
+                return await self._insist(lambda: inbound.faults(press), self._monotonic())
+        except TimeoutError:
+            log.warning("slack: what may be wrong with a form is not known in time")
+            return {}
 
-    async def publish(self, actor: Actor, note: str = "") -> None:
-        """Draw what waits for this person into their App Home. Raises ChannelError."""
-        if self.inbound is None:
-            return
-        order = self._orders.setdefault(f"home {actor.user}", asyncio.Lock())
-        async with order:  # or an older list could be drawn over a newer one
-            waiting = await self.inbound.waiting(actor)
-            await self._calls.publish_home(actor.user, home.view(waiting, note))
+    # ---- the home, assistants, and the rest
 
     def _aside(self, parsed: v.HomeOpened | v.AssistantOpened | v.PeopleChanged | v.Ignored) -> None:
         """What needs no storing."""
         match parsed:
             case v.HomeOpened(tab="home"):
-                self.soon(self.publish(parsed.actor))
+                self.soon(self._homes.opened(parsed.actor))
             case v.AssistantOpened(changed=False):
                 self._untitled[parsed.thread] = None
                 while len(self._untitled) > _KEPT:
@@ -265,6 +296,8 @@ class Hearing:
             self._on_removed(TokenRefused("bot_token", ignored.reason))
         elif ignored.unknown:
             shape = f"{ignored.kind}: {ignored.reason}"
+            if shape not in self.unknown and len(self.unknown) >= MOST_SHAPES:
+                shape = OTHERS
             self.unknown[shape] += 1
             if self.unknown[shape] == 1:
                 log.warning("slack: something unknown came in and was ignored (%s)", shape)
@@ -273,4 +306,4 @@ class Hearing:
 
 
 def _named(message: InboundMessage, person: Person) -> InboundMessage:
-    return replace(message, author=person.name, guest=person.guest)
+    return replace(message, author=person.name, guest=person.guest, guest_unsure=not person.known)

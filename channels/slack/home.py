@@ -12,7 +12,7 @@ from typing import Final
 from channels.base import Card
 from channels.render.inert import visible
 from channels.render.measure import utf16_len
-from channels.slack import cards, choices
+from channels.slack import arguments, cards, choices, several
 from channels.slack.blocks import (
     Json,
     context,
@@ -20,17 +20,19 @@ from channels.slack.blocks import (
     flat,
     header,
     paragraph,
-    preformatted,
     rich,
     section,
     size,
     words,
 )
+from channels.slack.dress import ALL
 from channels.slack.limits import VIEW_BLOCKS, VIEW_PAYLOAD
 
 _MOST: Final = 20  # cards in the list
 _ROOM: Final = 900  # units of all arguments of one card, or of its options
 _FIELDS: Final = 8
+_BEGINNINGS: Final = 60 * _FIELDS  # units of the arguments of a card that is not short
+_CALLS: Final = 40  # of one card
 _SUMMARY, _TITLE, _LINE = 600, 300, 200  # units
 _SPARE: Final = 3  # blocks below the last card
 _EMPTY: Final = (
@@ -45,14 +47,16 @@ def view(waiting: Sequence[Card], note: str = "") -> Json:
     if not waiting:
         return _home([*blocks, section(_EMPTY)])
     blocks.append(header("Waiting for your decision"))
-    shown, number = 0, 1
+    shown, number, used = 0, 1, size(blocks)
     for card in waiting[:_MOST]:
         drawn = _card(card, number)
-        if len(blocks) + len(drawn) > VIEW_BLOCKS - _SPARE or size([*blocks, *drawn]) > VIEW_PAYLOAD:
-            break
+        needed = size(drawn)
+        if len(blocks) + len(drawn) > VIEW_BLOCKS - _SPARE or used + needed > VIEW_PAYLOAD:
+            continue
         blocks += drawn
+        used += needed
         shown += 1
-        number += len(card.choices) + len(card.buttons) + 1
+        number += _controls(card)
     if len(waiting) > shown:
         blocks.append(context([f"{len(waiting) - shown} more: /threadgate pending lists them all."]))
     return _home(blocks)
@@ -63,47 +67,74 @@ def _home(blocks: list[Json]) -> Json:
 
 
 def _card(card: Card, number: int) -> list[Json]:
+    return (_several(card, number) if card.calls else _single(card, number)) + [{"type": "divider"}]
+
+
+def _single(card: Card, number: int) -> list[Json]:
     whole = _is_short(card)
     style: choices.Style = next(iter(choices.styles(card)))
     told = choices.listing(card, style)
     if utf16_len(told) > _ROOM:
         whole = False
-    elements = [paragraph(words(cut(flat(card.title), _TITLE) or "Request", bold=True))]
-    if card.status:
-        elements.append(paragraph(words(cut(visible(card.status), _LINE), italic=True)))
-    if card.summary.strip():
-        elements.append(paragraph(words(cut(visible(card.summary), _SUMMARY))))
+    elements = [*_head(card)]
     if told:
         elements.append(paragraph(words(cut(told, _ROOM))))
-    elements += _fields(card)
+    elements += _arguments(card)
     blocks = [rich(*elements), context(_foot(card, whole=whole))]
     if whole:
         blocks += cards.controls(card, style, start=number)
     elif card.kind == "approval":
         blocks += cards.controls(card, style, readable=False, start=number)
-    return [*blocks, {"type": "divider"}]
+    return blocks
+
+
+def _several(card: Card, number: int) -> list[Json]:
+    """A card of several calls: the buttons that are about all of them are there when all can be read."""
+    shown = card.calls[:_CALLS]
+    blocks = [rich(*_head(card))]
+    for place, one in enumerate(shown, 1):
+        call, whole = several.read(place, one), _is_short(one)
+        blocks += several.described(call, ALL if whole else _BEGINNINGS, code=whole)
+        offered = several.allowed(one, readable=whole)
+        blocks += several.controls(call, offered, number)
+        number += len(offered)
+    if len(card.calls) > len(shown):
+        blocks.append(context([f"… and {len(card.calls) - len(shown)} more calls."]))
+    waiting = [call for call in card.calls if call.state == "open"]
+    whole = len(card.calls) == len(shown) and all(map(_is_short, waiting))
+    blocks.append(context(_foot(card, whole=whole)))
+    return blocks + several.for_all(card, readable=whole, start=number)
+
+
+def _head(card: Card) -> list[Json]:
+    elements = [paragraph(words(cut(flat(card.title), _TITLE) or "Request", bold=True))]
+    if card.status:
+        elements.append(paragraph(words(cut(visible(card.status), _LINE), italic=True)))
+    if card.summary.strip():
+        elements.append(paragraph(words(cut(visible(card.summary), _SUMMARY))))
+    return elements
 
 
 def _is_short(card: Card) -> bool:
     """Whether the list shows all that a person must have read."""
-    texts = [text for field in card.fields for text in (flat(field.name), visible(field.value))]
     return (
         len(card.fields) <= _FIELDS
-        and sum(map(utf16_len, texts)) <= _ROOM
+        and arguments.inert(card).length <= _ROOM
         and utf16_len(visible(card.summary)) <= _SUMMARY
+        and utf16_len(flat(card.title)) <= _TITLE
     )
 
 
-def _fields(card: Card) -> list[Json]:
-    """Every argument, or the beginnings of the first ones."""
-    whole = _is_short(card)
-    elements: list[Json] = []
-    for field in card.fields[:_FIELDS]:
-        name, value = flat(field.name) or "(no name)", visible(field.value)
-        shown = value if whole else cut(value, _ROOM // _FIELDS)
-        elements.append(paragraph(words(f"{name if whole else cut(name, 60)}:", bold=True)))
-        elements.append(preformatted(shown) if shown else paragraph(words("(empty)", italic=True)))
-    return elements
+def _arguments(card: Card) -> list[Json]:
+    """Every argument and the preview, or beginnings of these."""
+    if _is_short(card):
+        return arguments.whole(arguments.inert(card))
+    return arguments.beginnings(arguments.inert(card), _BEGINNINGS)
+
+
+def _controls(card: Card) -> int:
+    """How many controls a card has at most."""
+    return sum(len(one.choices) + len(one.buttons) + 1 for one in (card, *card.calls))
 
 
 def _foot(card: Card, *, whole: bool) -> list[str]:

@@ -43,6 +43,12 @@ OPTION_VALUE: Final = 150
 CHECKBOXES: Final = 10
 RADIOS: Final = 10
 
+# ---- cards of several calls: five buttons of a call measure about 800 of PAYLOAD's characters, and its
+# words and arguments half of that, so that a message has room for some ten of them. With two buttons each
+# and everything else in a file, some twenty fit; of more, the last are named with their codes only.
+
+ASKED: Final = 10  # people and groups whom one card notifies
+
 # ---- modals
 
 VIEW_TITLE: Final = 24  # and the labels of its buttons

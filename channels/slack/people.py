@@ -9,28 +9,31 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from channels.base import Actor, ChannelError
+from channels.base import Actor, ChannelBusy, ChannelDown, ChannelError
 from channels.slack.limits import LOOKUP_SECONDS
 
 log = logging.getLogger("channels.slack")
 
 KEPT: Final = 2000  # people remembered
 PERSON_SECONDS: Final = 600.0  # for which one person is remembered
+STALE_SECONDS: Final = 3600.0  # for which that counts when Slack does not tell anew
 GROUPS_SECONDS: Final = 60.0  # for which all groups are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """`guest`: no full member of our workspace. `external`: of another organisation.
-    `words`: what else counts as a role: admin, owner, guest, external."""
+    """`guest`: no full member of our workspace. `external`: of another organisation. `words`: what else
+    counts as a role: admin, owner, guest, external. `known`: False while Slack has not told yet."""
 
     name: str = ""
     guest: bool = True
     external: bool = False
+    known: bool = True
     words: frozenset[str] = frozenset()
 
 
 STRANGER: Final = Person()  # of whom nothing is known: no member, for safety's sake
+UNKNOWN: Final = Person(known=False)  # the same, for now
 
 
 class People:
@@ -52,14 +55,18 @@ class People:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._changes = 0  # what was asked before the last one may be out of date
 
-    async def quickly(self, actor: Actor, team: str) -> Person:
-        """The person as far as can be told within LOOKUP_SECONDS; STRANGER when it cannot. Never raises."""
+    async def quickly(self, actor: Actor, team: str, within: float = LOOKUP_SECONDS) -> Person:
+        """The person as far as can be told in `within` seconds, or could not long ago. UNKNOWN when Slack is
+        too slow or in trouble, STRANGER when it does not tell at all. Never raises."""
         try:
-            async with asyncio.timeout(LOOKUP_SECONDS):
+            async with asyncio.timeout(within):
                 return await self.person(actor, team)
         except (ChannelError, TimeoutError) as error:
             log.info("slack: who %s is could not be told: %s", actor.user, error or "it took too long")
-            return STRANGER
+            known = self._known.get(actor)
+            if known is not None and self._monotonic() - known[0] < STALE_SECONDS:
+                return known[1]
+            return UNKNOWN if isinstance(error, ChannelBusy | ChannelDown | TimeoutError) else STRANGER
 
     async def person(self, actor: Actor, team: str) -> Person:
         """The person. `team`: the workspace whose member they should be. Raises ChannelError."""

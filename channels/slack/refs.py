@@ -6,6 +6,7 @@ nothing is remembered between two of them.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -23,6 +24,8 @@ ASK_CALLBACK: Final = "ask_about"  # of the message shortcut, and of the modal t
 METADATA_LIMIT: Final = 3000  # characters of a view's private_metadata
 
 _TS: Final = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}", re.ASCII)
+_PERSON: Final = re.compile(r"[UW][A-Z0-9]{1,20}", re.ASCII)
+_GROUP: Final = re.compile(r"S[A-Z0-9]{1,20}", re.ASCII)
 _HOME: Final = "home:"
 _Kind = Literal["message", "press", "view", "ask", "command", "stop"]
 _KINDS: Final[dict[str, _Kind]] = {"view": "view", "ask": "ask", "cmd": "command", "stop": "stop"}
@@ -50,6 +53,16 @@ def home_user(thread: ThreadKey) -> str:
 def is_ts(text: str) -> bool:
     """Whether this is a message's timestamp, which is also its id in its channel."""
     return _TS.fullmatch(text) is not None
+
+
+def is_person(text: str) -> bool:
+    """Whether this is the id of a person, and of no conversation."""
+    return _PERSON.fullmatch(text) is not None
+
+
+def is_group(text: str) -> bool:
+    """Whether this is the id of a user group."""
+    return _GROUP.fullmatch(text) is not None
 
 
 # ---- messages
@@ -86,8 +99,8 @@ def ask_id(view_id: str) -> str:
 
 
 def command_id(trigger_id: str) -> str:
-    """The message that a slash command is."""
-    return f"cmd|{trigger_id}"
+    """The message that a slash command is. The trigger itself opens modals: it is written down nowhere."""
+    return f"cmd|{hashlib.sha256(trigger_id.encode('utf-8', 'replace')).hexdigest()[:24]}"
 
 
 def stop_id(event_ts: str) -> str:

@@ -116,14 +116,18 @@ class Remnants:
     async def _remove(self, ref: MessageRef) -> None:
         if ref in self._own:
             return
-        try:
-            await self._calls.remove(ref)
-        except (ChannelBusy, ChannelDown):
-            raise
-        except ChannelError:  # a stream that still runs has to be ended before
-            await self._calls.stop_stream(ref)
-            await self._calls.remove(ref)
-        log.info("slack: a sign of life of another process was taken away in %s", refs.unpack_ref(ref)[0])
+        # A stream that still runs has to be ended before it can be deleted.
+        for step in (self._calls.remove, self._calls.stop_stream, self._calls.remove):
+            try:
+                await step(ref)
+            except (ChannelBusy, ChannelDown):
+                raise
+            except ChannelError as refusal:
+                log.debug("slack: a sign of life that was left behind: %s", refusal)
+            else:
+                if step == self._calls.remove:
+                    log.info("slack: a sign of life that a process left behind was taken away")
+                    return
 
 
 def marked(calls: Calls, remnants: Remnants) -> SignCalls:

@@ -139,6 +139,7 @@ def _heard(message: Node, place: Place, me: Me, *, before: Node | None = None) -
         sent_at=float(ts),
         addressed=addressed,
         private=place.private,
+        mentioned=place.called or words.addressed,
         from_bot=from_bot,
         edited=before is not None or (place.called and bool(message.at("edited"))),
         quote=quote,

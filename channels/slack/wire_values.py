@@ -111,6 +111,11 @@ class AskWanted:
     def quoted(self) -> str:
         return self.place.quoted
 
+    @property
+    def own_id(self) -> str:
+        """By which an answer to it is found."""
+        return refs.command_id(self.trigger_id)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskSent:

@@ -11,10 +11,9 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
-
-from telegram import ForceReply
 
 from channels.base import (
     Abilities,
@@ -24,7 +23,6 @@ from channels.base import (
     ChannelBusy,
     ChannelDown,
     ChannelError,
-    Form,
     Inbound,
     InboundChange,
     InboundMessage,
@@ -36,7 +34,8 @@ from channels.base import (
     TargetGone,
     ThreadKey,
 )
-from channels.telegram import forms, render, wire
+from channels.telegram import cards, forms, render, wire
+from channels.telegram.asking import Asking, remember
 from channels.telegram.calls import Calls
 from channels.telegram.errors import PollConflict, TokenRefused
 from channels.telegram.limits import (
@@ -63,7 +62,6 @@ COMMANDS: Final = (
     ("pending", "What waits for a decision"),
     ("help", "What I can do"),
 )
-_KEPT = 1000  # forms, cards and roles remembered; all of them only spare a call or a prettier prompt
 _ROLES_KEPT = 60.0  # seconds
 _TRIES = 5  # of a word to one person that Telegram asks to delay
 _ADMINS = {"creator": ("administrator", "creator"), "administrator": ("administrator",)}
@@ -127,11 +125,10 @@ class TelegramChannel:
         self._polling: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._prepared = False
-        self._forms: OrderedDict[str, Form] = OrderedDict()
+        self._asking = Asking(self._calls, self._presses, self._seal, monotonic)
         self._attached: OrderedDict[tuple[str, str], bool] = (
             OrderedDict()
         )  # (chat, card and hash) -> file is there
-        self._asked: OrderedDict[tuple[int, int, str], float] = OrderedDict()
         self._roles: OrderedDict[tuple[str, str], tuple[float, frozenset[str]]] = OrderedDict()
 
     # ---- receiving
@@ -252,56 +249,27 @@ class TelegramChannel:
             case InboundChange():
                 await self._inbound.change(parsed)
             case wire.FormOpened():
-                self._ask_soon(parsed)
+                self._soon(self._asking.ask(self._inbound, parsed))
             case wire.Ignored():
                 log.debug("telegram: update %s ignored: %s", update.get("update_id"), parsed.reason)
                 if parsed.query_id:
                     self._presses.settle_soon(parsed.query_id, "This button does nothing here.")
 
     async def _press(self, inbound: Inbound, press: InboundPress) -> None:
-        form = self._forms.get(press.data)
-        if form is not None and wire.is_callback(press):  # its fields did not fit into the button
-            _, card = wire.unpack_ref(press.message_ref or MessageRef("0:0"))
-            self._ask_soon(wire.FormOpened(press=press, names=forms.ANY, label=form.title, card=card))
+        opened = self._asking.opened(press)
+        if opened is not None:  # its fields did not fit into the button
+            self._soon(self._asking.ask(inbound, opened))
             return
+        if not wire.is_callback(press):
+            press = await self._asking.read(inbound, press)
         await inbound.press(press)
         if wire.is_callback(press):
             self._presses.expect(press.action_id)
-
-    # ---- forms
-
-    def _ask_soon(self, opened: wire.FormOpened) -> None:
-        self._soon(self._ask(opened))
 
     def _soon(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work, name="telegram word")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    async def _ask(self, opened: wire.FormOpened) -> None:
-        """Ask for a form's fields with a prompt that people reply to."""
-        press = opened.press
-        chat = int(press.thread.conversation)
-        key = (chat, opened.card, f"{press.data}|{press.actor.user}")
-        if self._monotonic() - self._asked.get(key, -60.0) < 60.0:  # impatient fingers
-            await self._presses.settle(press.action_id, "Reply to the message that I sent.")
-            return
-        form = self._forms.get(press.data)
-        names = tuple(f.name for f in form.fields) if form and opened.names == forms.ANY else opened.names
-        prompt = forms.Prompt(data=press.data, card=opened.card, names=names)
-        line = self._seal.write(prompt, chat)
-        drawn = render.prompt(
-            prompt, line, form=form, label=opened.label, asked=press.actor, name=press.author
-        )
-        markup = ForceReply(selective=True, input_field_placeholder=render.placeholder(opened.label))
-        try:
-            await self._calls.post(press.thread, drawn, markup=markup, reply_to=opened.card)
-        except ChannelError as error:
-            log.warning("telegram: a form could not be asked for: %s", error)
-            await self._presses.settle(press.action_id, "I could not ask just now. Press again in a moment.")
-            return
-        _remember(self._asked, key, self._monotonic())
-        await self._presses.settle(press.action_id, "")
 
     # ---- sending
 
@@ -330,26 +298,27 @@ class TelegramChannel:
 
     async def show(self, target: ThreadKey, card: Card) -> MessageRef:
         """See Channel. Arguments that do not fit go first, as a file."""
-        self._note_forms(card)
+        self._asking.note(card)
         await self._signs.settle(target)
-        file = render.args_file(card)
+        file = cards.args_file(card)
         readable = True
         if file is not None and card.state == "open":
             readable = await self._attach(target, card, file, 0)
-        return await self._calls.post(target, render.card(card, file=file, readable=readable))
+        return await self._calls.post(target, cards.card(card, file=file, readable=readable))
 
     async def redraw(self, ref: MessageRef, card: Card) -> None:
-        """See Channel."""
-        self._note_forms(card)
+        """See Channel. Nobody is asked a second time."""
+        self._asking.note(card)
+        card = replace(card, asks=(), ask_roles=())
         chat, message_id = wire.unpack_ref(ref)
-        file = render.args_file(card)
+        file = cards.args_file(card)
         readable = True
         if file is not None and card.state == "open":
             target = ThreadKey(self.name, str(self.me.id), str(chat), "")
             readable = await self._attach(target, card, file, message_id)
-        await self._calls.change(ref, render.card(card, file=file, readable=readable))
+        await self._calls.change(ref, cards.card(card, file=file, readable=readable))
 
-    async def _attach(self, target: ThreadKey, card: Card, file: render.ArgsFile, reply_to: int) -> bool:
+    async def _attach(self, target: ThreadKey, card: Card, file: cards.ArgsFile, reply_to: int) -> bool:
         """Deliver the arguments as a file, once; False when the platform refuses it here."""
         key = (target.conversation, f"{card.card_id} {file.sha256}")
         if key not in self._attached:
@@ -358,15 +327,8 @@ class TelegramChannel:
             except (PayloadRefused, TargetGone) as error:
                 log.warning("telegram: the arguments of a card could not be attached: %s", error)
                 return False
-            _remember(self._attached, key, True)
+            remember(self._attached, key, True)
         return True
-
-    def _note_forms(self, card: Card) -> None:
-        for form in card.forms:
-            if card.state == "open":
-                _remember(self._forms, form.data, form)
-            else:
-                self._forms.pop(form.data, None)
 
     async def notify_actor(self, press: InboundPress, text: str) -> None:
         """See Channel. After a submitted form the answer is a reply to the person's message."""
@@ -411,7 +373,7 @@ class TelegramChannel:
             return known[1]
         status = await self._calls.member_status(int(thread.conversation), int(actor.user))
         found = frozenset(_ADMINS.get(status, ()))
-        _remember(self._roles, key, (self._monotonic(), found))
+        remember(self._roles, key, (self._monotonic(), found))
         return found
 
     async def private(self, actor: Actor) -> ThreadKey | None:
@@ -421,11 +383,3 @@ class TelegramChannel:
     async def earlier(self, thread: ThreadKey, before: str, limit: int) -> Sequence[InboundMessage]:
         """None: Telegram tells bots nothing of what was written before they were spoken to."""
         return ()
-
-
-def _remember(store: OrderedDict[Any, Any], key: object, value: object) -> None:
-    """Keep the newest only."""
-    store[key] = value
-    store.move_to_end(key)
-    while len(store) > _KEPT:
-        store.popitem(last=False)

@@ -11,15 +11,16 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote
 
-from channels.base import Form
+from channels.base import Form, FormField
 
 ANY: Final = ("*",)  # the names did not fit into the button
 _MARK: Final = "?"
+_ROOM: Final = 300  # letters of names in the last line of a prompt
 _LINE: Final = re.compile(r"[ \t]*([\w.\-\[\]]+)[ \t]*[:=][ \t]?(.*)", re.DOTALL)
 
 
@@ -62,6 +63,11 @@ class Seal:
         return base64.urlsafe_b64encode(digest[:12]).decode()
 
 
+def short(names: Sequence[str]) -> tuple[str, ...]:
+    """The names as a prompt's last line carries them: a star for more than it has room for."""
+    return tuple(names) if sum(len(quote(name)) + 1 for name in names) <= _ROOM else ANY
+
+
 def opening(form: Form, limit: int) -> str:
     """The data of a button that opens this form, at most `limit` bytes: with the fields' names, with
     a star for them, or bare when not even that fits."""
@@ -76,6 +82,37 @@ def opened(data: str) -> tuple[str, tuple[str, ...]]:
     """(the press's data, the names of its form's fields; none for a plain button)."""
     base, mark, names = data.partition(_MARK)
     return base, tuple(unquote(name) for name in names.split(",")) if mark and names else ()
+
+
+def typed(form: Form, values: Mapping[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
+    """Typed words in the form that the fields' kinds have: of several options a tuple, of one option its
+    own spelling, true or false. What fits nothing stays as it was typed."""
+    kinds = {field.name: field for field in form.fields}
+    return {
+        name: _as_kind(kinds[name], value) if name in kinds and isinstance(value, str) else value
+        for name, value in values.items()
+    }
+
+
+_TRUTH: Final = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
+
+
+def _as_kind(field: FormField, value: str) -> str | tuple[str, ...]:
+    spelled = {option.casefold(): option for option in field.options}
+    match field.kind:
+        case "multi" if value.strip().casefold() in spelled:  # an option may hold a comma
+            return (spelled[value.strip().casefold()],)
+        case "multi":
+            words = [word.strip() for word in re.split(r"[,;\n]", value)]
+            return tuple(dict.fromkeys(spelled.get(word.casefold(), word) for word in words if word))
+        case "select":
+            return spelled.get(value.strip().casefold(), value)
+        case "boolean":
+            return _TRUTH.get(value.strip().casefold(), value)
+        case "date" | "integer" | "number":
+            return value.strip()
+        case _:
+            return value
 
 
 def filled(names: Sequence[str], reply: str) -> dict[str, str]:

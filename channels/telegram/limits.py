@@ -10,7 +10,7 @@ LIMITS: Final = Limits(
     text=4096,
     unit="utf16",
     button_bytes=64,
-    buttons=100,
+    buttons=100,  # in one message: of a card with several calls the first 19 have all their five
     button_label=64,  # longer ones are accepted but shown cut
     notice=200,
     file_in=20_000_000,
@@ -19,6 +19,7 @@ LIMITS: Final = Limits(
 
 ENTITIES: Final = 100  # in one message
 RESERVE: Final = 96  # units of every message kept free for the repeat mark and the mention
+MENTIONS: Final = 10  # people whom one card asks by name
 PHOTO: Final = 10_000_000  # bytes of a picture that is sent as one
 PHOTO_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/webp"})
 ROW: Final = 2  # buttons side by side that a telephone shows in full; Telegram allows 8

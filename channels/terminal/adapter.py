@@ -71,8 +71,10 @@ class Terminal:
         """Every field of a form, one line each; empty keeps what is there."""
         values = {}
         for field in form.fields:
+            told = "; ".join(filter(None, (visible(field.hint), ", ".join(map(visible, field.options)))))
+            about = f" ({told})" if told else ""
             shown = f" [{visible(field.value)}]" if field.value else ""
-            typed = await self.ask(f"{field.label}{shown}: ")
+            typed = await self.ask(f"{visible(field.label)}{about}{shown}: ")
             if typed:
                 values[field.name] = typed
         return values

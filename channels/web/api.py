@@ -34,11 +34,14 @@ from channels.web.wire import (
     CLICK_STATUS,
     AnswerBody,
     ApiError,
+    CardBody,
     EmptyBody,
+    GiveBody,
     LoginBody,
     MessageBody,
     RenderBody,
     ResolveBody,
+    check_answer,
     check_message,
     check_resolve,
     click_body,
@@ -69,7 +72,13 @@ def make_app(
         Route("/sessions/{session_id}/events", api.events, methods=get),
         Route("/sessions/{session_id}/stop", api.stop, methods=post),
         Route("/pending", api.pending, methods=get),
+        Route("/pending/{pending_id}/cancel", api.cancel, methods=post),
+        Route("/pending/{pending_id}/give", api.give, methods=post),
+        Route("/pending/{pending_id}/show", api.show, methods=post),
+        Route("/grants", api.grants, methods=get),
+        Route("/grants/{grant_id}", api.revoke, methods=["DELETE"]),
         Route("/pending-approvals/{pending_id}/resolve", api.resolve, methods=post),
+        Route("/pending-cards/{card}/resolve", api.resolve_card, methods=post),
         Route("/pending-questions/{pending_id}/answer", api.answer, methods=post),
         Route("/audit", api.audit, methods=get),
         Route("/healthz", api.healthz, methods=get),
@@ -81,6 +90,7 @@ def make_app(
         Route("/page/me", api.me, methods=get),
         Route("/page/changes", api.changes, methods=get),
         Route("/page/render", api.render, methods=post),
+        Route("/page/previews/{pending_id}", api.preview_image, methods=get),
         Route("/page/login", api.login, methods=post),
         Route("/page/logout", api.logout, methods=post),
     ]
@@ -141,7 +151,7 @@ class _Api:
     async def stream_message(self, request: Request) -> Response:
         body = check_message(decode(MessageBody, await request.body()))
         posted = await self._post(request, body)
-        return self._sse(await self._backend.turn_events(posted))
+        return self._sse(await self._backend.turn_events(posted, actor=_actor(request)))
 
     async def _post(self, request: Request, body: MessageBody) -> Any:
         return await self._backend.post_message(
@@ -169,19 +179,24 @@ class _Api:
 
     async def session(self, request: Request) -> Response:
         for_page, start = _flag(request, "html"), _number(request, "from", 0)
-        view = await self._backend.session(request.path_params["session_id"], start or 0)
+        session_id = request.path_params["session_id"]
+        view = await self._backend.session(session_id, start or 0, actor=_actor(request))
         return answer(page_session(view) if for_page else session_body(view))
 
     async def events(self, request: Request) -> Response:
         after = request.headers.get("last-event-id") or request.query_params.get("after") or None
-        events = await self._backend.events(request.path_params["session_id"], after)
+        session_id = request.path_params["session_id"]
+        events = await self._backend.events(session_id, after, actor=_actor(request))
         if _flag(request, "changes"):
             return self._sse(events, _as_events(self._hub.changes()))
         return self._sse(events)
 
     async def pending(self, request: Request) -> Response:
-        cards = await self._backend.pending(_actor(request))
+        cards = await self._backend.pending(_actor(request), _flag(request, "mine"))
         return answer({"pending": [pending_body(card) for card in cards]})
+
+    async def grants(self, _request: Request) -> Response:
+        return answer({"grants": [plain(line) for line in await self._backend.grants()]})
 
     async def audit(self, request: Request) -> Response:
         limit = min(max(_number(request, "limit", 100) or 0, 1), AUDIT_ROWS)
@@ -202,15 +217,39 @@ class _Api:
         )
         return self._clicked(result)
 
-    async def answer(self, request: Request) -> Response:
-        body = decode(AnswerBody, await request.body())
-        said = [body.answer] if isinstance(body.answer, str) else body.answer
-        if not any(part.strip() for part in said):
-            raise ApiError(422, "empty_answer", "answer: there is nothing in it", field="answer")
-        result = await self._backend.answer(
-            request.path_params["pending_id"], body.answer, actor=_actor(request)
+    async def resolve_card(self, request: Request) -> Response:
+        body = decode(CardBody, await request.body())
+        result = await self._backend.resolve_card(
+            request.path_params["card"], body.decision, actor=_actor(request)
         )
         return self._clicked(result)
+
+    async def answer(self, request: Request) -> Response:
+        said = check_answer(decode(AnswerBody, await request.body()))
+        result = await self._backend.answer(request.path_params["pending_id"], said, actor=_actor(request))
+        return self._clicked(result)
+
+    async def cancel(self, request: Request) -> Response:
+        decode(EmptyBody, await request.body())
+        pending_id = request.path_params["pending_id"]
+        return self._clicked(await self._backend.cancel(pending_id, actor=_actor(request)))
+
+    async def give(self, request: Request) -> Response:
+        to = decode(GiveBody, await request.body()).to.strip()
+        if not to:
+            mend = "write an id with its channel in front, like slack:T1:U2"
+            raise ApiError(422, "invalid_body", "to: names nobody", field="to", mend=mend)
+        pending_id = request.path_params["pending_id"]
+        return self._clicked(await self._backend.give(pending_id, to, actor=_actor(request)))
+
+    async def show(self, request: Request) -> Response:
+        decode(EmptyBody, await request.body())
+        pending_id = request.path_params["pending_id"]
+        return self._clicked(await self._backend.show(pending_id, actor=_actor(request)))
+
+    async def revoke(self, request: Request) -> Response:
+        grant_id = request.path_params["grant_id"]
+        return self._clicked(await self._backend.revoke(grant_id, actor=_actor(request)))
 
     def _clicked(self, result: ClickResult) -> Response:
         if result.outcome in ("resumed", "recorded", "expired", "superseded"):
@@ -261,6 +300,12 @@ class _Api:
                 "examples": self._examples,
             }
         )
+
+    async def preview_image(self, request: Request) -> Response:
+        found = await self._backend.preview_image(request.path_params["pending_id"], actor=_actor(request))
+        if found is None:
+            _nothing_here()
+        return Response(found[0], media_type=found[1])
 
     async def render(self, request: Request) -> Response:
         body = decode(RenderBody, await request.body())

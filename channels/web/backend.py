@@ -98,6 +98,11 @@ class WireEvent:
     id: str | None = None
 
 
+Scalar = str | int | float | bool
+Answered = Scalar | list[Scalar] | dict[str, Scalar | list[Scalar]]
+"""An answer: one value, several, or those of several questions by name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """One option of a question. `value` is what the answer carries."""
@@ -107,17 +112,43 @@ class Option:
     description: str = ""
 
 
+AnswerKind = Literal["text", "number", "integer", "date", "boolean"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One of several questions of a card, in the card's own words for one. `answered`: its answer so
+    far, not confirmed yet; None: it has none."""
+
+    name: str
+    question: str
+    options: tuple[Option, ...] = ()
+    multi: bool = False
+    allow_text: bool = True
+    hint: str = ""
+    least: int = 1
+    most: int | None = None
+    answer_kind: AnswerKind = "text"
+    answered: tuple[str, ...] | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCard:
-    """One call that waits, or waited, for a person. The first ten are what `GET /pending` lists.
+    """One call that waits, or waited, for a person.
 
     approvers: who may decide, as stable ids; `deciders`: the same in words.
     state, status, decided_by, decided_at: what came of it; `status` is a sentence for people.
     args_hash: SHA-256 over tool and canonical arguments, hex.
     schema: the tool's JSON schema, for a typed edit form; None: no editing.
     secret: parameters shown masked. Left out of `edited_args`, they keep their stored values.
-    scopes: how far an approval may reach here.
+    card: the same for all calls that are decided together, where this one is the one at `place`.
+    preview: what the tool's author shows beside the arguments; `image`: there is a picture as well.
+    reveal: who sees the arguments; hidden: whoever asked does not, and they are left out.
+    scopes: how far an approval may reach here; `covers`: what more than once would cover, in words.
+    home: the channel in whose thread it was asked for, where cards are posted; empty: none are.
     about: `unknown`: the gateway itself asks what became of this call.
+    hint: what may be answered, in words. least, most: how many options, with `multi`. answer_kind: what an
+    own answer has to be. parts: several questions that are answered together.
     """
 
     pending_id: str
@@ -139,14 +170,44 @@ class PendingCard:
     deciders: str = ""
     code: str = ""
     preview: str = ""
+    preview_kind: Literal["text", "diff"] = "text"
+    image: bool = False
+    card: str = ""
+    place: int = 0
+    reveal: Literal["everyone", "approvers"] = "everyone"
+    hidden: bool = False
     schema: Json | None = None
     secret: tuple[str, ...] = ()
     scopes: tuple[Scope, ...] = ("once", "session")
+    covers: str = ""
     question: str = ""
     options: tuple[Option, ...] = ()
     multi: bool = False
     allow_text: bool = True
     about: Literal["", "unknown"] = ""
+    home: str = ""
+    hint: str = ""
+    least: int = 1
+    most: int | None = None
+    answer_kind: AnswerKind = "text"
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantLine:
+    """What is not asked about any more: this tool with exactly these arguments, of one session or of
+    every session of the agent. `by`: who gave it, in words; `granted_by`: the same as an id."""
+
+    grant_id: str
+    code: str
+    scope: Literal["session", "always"]
+    agent: str
+    tool: str
+    args: Json
+    session_id: str
+    granted_by: str
+    by: str
+    granted_at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,22 +339,43 @@ class WebBackend(Protocol):
         """Wait until the turn that took the message is done: the fields of its `done` event
         (`session_id, turn_id, outcome, status, text, pending, exit_code`)."""
 
-    async def turn_events(self, posted: Posted) -> AsyncIterator[WireEvent]:
+    async def turn_events(self, posted: Posted, *, actor: Actor) -> AsyncIterator[WireEvent]:
         """The events of the turn that takes the message: `session` first, `done` last, then the end."""
 
-    async def session(self, session_id: str, start: int = 0) -> SessionView:
+    async def session(self, session_id: str, start: int = 0, *, actor: Actor) -> SessionView:
         """One session, with its messages from number `start` on. Raises UnknownSession."""
 
     async def sessions(self) -> Sequence[SessionSummary]:
         """All sessions, the one that moved last first; bounded to what a page can show."""
 
-    async def events(self, session_id: str, after: str | None) -> AsyncIterator[WireEvent]:
+    async def events(
+        self, session_id: str, after: str | None, *, actor: Actor
+    ) -> AsyncIterator[WireEvent]:
         """Every stored event after `after` (None: from the first one), then live ones, without end
         and without a gap. Raises UnknownSession, and InvalidRequest for an `after` that is no event
         of this session; both from the call itself, before the first event."""
 
-    async def pending(self, actor: Actor) -> Sequence[PendingCard]:
-        """What waits for a person now, oldest first."""
+    async def pending(self, actor: Actor, mine: bool = False) -> Sequence[PendingCard]:
+        """What waits for a person now, oldest first; `mine`: only what this actor may decide."""
+
+    async def preview_image(self, pending_id: str, *, actor: Actor) -> tuple[bytes, str] | None:
+        """The picture that goes with a request, and its media type; None where there is none for this
+        caller."""
+
+    async def cancel(self, pending_id: str, *, actor: Actor) -> ClickResult:
+        """Take a request back: `resumed` or `recorded`, else why not. Nobody has refused it."""
+
+    async def give(self, pending_id: str, to: str, *, actor: Actor) -> ClickResult:
+        """Have somebody else decide; `to` as rules write it. `recorded`, else why not."""
+
+    async def show(self, pending_id: str, *, actor: Actor) -> ClickResult:
+        """Post the card once more in its thread. `recorded`, else why not."""
+
+    async def grants(self) -> Sequence[GrantLine]:
+        """What is granted now, newest first; secret arguments masked."""
+
+    async def revoke(self, grant_id: str, *, actor: Actor) -> ClickResult:
+        """Take a grant back. `recorded`, `forbidden` or `unknown`."""
 
     async def resolve(
         self,
@@ -307,7 +389,13 @@ class WebBackend(Protocol):
     ) -> ClickResult:
         """Decide one approval. `edited_args` are the complete new arguments."""
 
-    async def answer(self, pending_id: str, answer: str | list[str], *, actor: Actor) -> ClickResult:
+    async def resolve_card(
+        self, card: str, decision: Literal["approve", "deny"], *, actor: Actor
+    ) -> ClickResult:
+        """Decide every open approval of a card, one after the other; after denials the step is closed
+        with the last one. The details have `results`: `pending_id`, `outcome` and `message` of each."""
+
+    async def answer(self, pending_id: str, answer: Answered, *, actor: Actor) -> ClickResult:
         """Answer one question: option values or free text."""
 
     async def stop(self, session_id: str, *, actor: Actor) -> Json:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from channels.render.html import safe_html
 from channels.render.inert import visible
-from channels.web.backend import Json, PendingCard, SessionView
+from channels.web.backend import Json, Option, PendingCard, SessionView
 from channels.web.wire import plain, session_body
 
 # The page asks for the same answers again and again; a rendered one never changes.
@@ -63,11 +63,16 @@ def page_card(card: PendingCard) -> Json:
         "preview": visible(card.preview),
         "reason": visible(card.reason),
         "question": visible(card.question),
-        "options": [
-            {**plain(o), "label": visible(o.label), "description": visible(o.description)}
-            for o in card.options
+        "options": _options(card.options),
+        "parts": [
+            {**plain(part), "question": visible(part.question), "options": _options(part.options)}
+            for part in card.parts
         ],
     }
+
+
+def _options(options: Sequence[Option]) -> list[Json]:
+    return [{**plain(o), "label": visible(o.label), "description": visible(o.description)} for o in options]
 
 
 def fields(args: Mapping[str, Any]) -> list[Json]:

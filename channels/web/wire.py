@@ -9,7 +9,16 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from channels.web.backend import BackendError, ClickResult, Json, PendingCard, Posted, Scope, SessionView
+from channels.web.backend import (
+    Answered,
+    BackendError,
+    ClickResult,
+    Json,
+    PendingCard,
+    Posted,
+    Scope,
+    SessionView,
+)
 from channels.web.limits import ID_CHARS, TEXT_CHARS
 
 PENDING_KEYS = (
@@ -23,6 +32,11 @@ PENDING_KEYS = (
     "requested_at",
     "expires_at",
     "approvers",
+    "card",
+    "preview",
+    "preview_kind",
+    "reveal",
+    "hidden",
 )
 CLICK_STATUS: Mapping[str, int] = {
     "resumed": 200,
@@ -69,10 +83,22 @@ class ResolveBody(_Body, frozen=True, kw_only=True):
     feedback: str = ""
 
 
+class CardBody(_Body, frozen=True, kw_only=True):
+    """`POST /pending-cards/{card}/resolve`."""
+
+    decision: Literal["approve", "deny"]
+
+
 class AnswerBody(_Body, frozen=True, kw_only=True):
     """`POST /pending-questions/{id}/answer`."""
 
-    answer: str | list[str]
+    answer: Answered
+
+
+class GiveBody(_Body, frozen=True, kw_only=True):
+    """`POST /pending/{id}/give`: who decides from now on."""
+
+    to: str
 
 
 class RenderBody(_Body, frozen=True, kw_only=True):
@@ -142,6 +168,16 @@ def check_resolve(body: ResolveBody) -> ResolveBody:
         told = "scope: a denial holds for this call only"
         raise ApiError(422, "invalid_body", told, field="scope", mend="leave scope out")
     return body
+
+
+def check_answer(body: AnswerBody) -> Answered:
+    """The answer, if there is anything in it. Raises ApiError."""
+    said = body.answer
+    values = said.values() if isinstance(said, dict) else said if isinstance(said, list) else [said]
+    blank = all(isinstance(value, str) and not value.strip() for value in values)
+    if blank and said != []:  # an empty list chooses none of the options
+        raise ApiError(422, "empty_answer", "answer: there is nothing in it", field="answer")
+    return said
 
 
 def error_body(error: ApiError | BackendError) -> Json:

@@ -13,7 +13,8 @@ from channels.base import ThreadKey as ChannelKey
 from channels.terminal.adapter import Terminal
 from gateway.app.gateway import Parts
 from gateway.approvals import Pending, Resolution
-from gateway.bridge import Bad, Toggle, card, read_press
+from gateway.bridge import card, read_press
+from gateway.bridge_questions import Bad, Draft, Toggle
 from gateway.events import (
     AssistantDelta,
     AssistantText,
@@ -24,8 +25,10 @@ from gateway.events import (
     TurnError,
 )
 from gateway.messages import Actor, ThreadKey, new_id, user
+from gateway.notices import drafted_text
 from gateway.options import Approver
 from gateway.pairing import LET_IN, Pairing
+from gateway.questions import given_problems, merged_answers
 from gateway.resolutions import Click, ClickResult, Resolutions
 from gateway.store.base import Store
 from gateway.store.rows import Delivery, Incoming, Outgoing, PendingRecord
@@ -73,7 +76,13 @@ async def bench(parts: Parts, on_event: OnEvent, approver: Approver | None = Non
         approver=approver,
     )
     resolutions = Resolutions(
-        store, parts.agents, parts.clock, parts.operators, lambda session_id: None, lambda session_id: None
+        store,
+        parts.agents,
+        parts.clock,
+        parts.operators,
+        lambda session_id: None,
+        lambda session_id: None,
+        reminders=parts.reminders,
     )
     try:
         yield Bench(parts=parts, store=store, turns=turns, resolutions=resolutions)
@@ -184,8 +193,22 @@ class TerminalApprover:
                     self._terminal.notice(text)
                 case Toggle(value=value):
                     record = _toggled(record, value)
+                case Draft():
+                    record = self._drafted(record, meaning)
                 case _:
                     return meaning
+
+
+    def _drafted(self, record: PendingRecord, draft: Draft) -> PendingRecord:
+        question = record.pending.question
+        if question is None:
+            return record
+        if problems := given_problems(question, draft.values):
+            self._terminal.notice("; ".join(f"{name}: {wrong}" for name, wrong in problems))
+            return record
+        votes = merged_answers(question, record.votes, draft.values, draft.emptied)
+        self._terminal.notice(drafted_text(question, votes))
+        return _as_record(record.pending, votes)
 
 
 def _as_record(pending: Pending, votes: tuple[str, ...] = ()) -> PendingRecord:

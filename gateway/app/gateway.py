@@ -13,7 +13,7 @@ from channels.web.adapter import WebChannel
 from gateway.agent import Agent
 from gateway.app.files import Files
 from gateway.app.hub import Hub
-from gateway.app.inbound import CardPresses, ChannelRoles, Earlier, GatewayInbound
+from gateway.app.inbound import CardPresses, ChannelRoles, Earlier, GatewayInbound, PrivatePlaces
 from gateway.app.metrics import Metrics
 from gateway.app.outlet import ChannelOutlet
 from gateway.app.people import ConfiguredRules
@@ -31,6 +31,8 @@ from gateway.log import redact
 from gateway.messages import ThreadKey
 from gateway.pairing import Pairing
 from gateway.providers.base import Model
+from gateway.reminders import Reminders
+from gateway.requests import Requests
 from gateway.resolutions import Resolutions
 from gateway.store.base import Store
 from gateway.store.rows import Claim
@@ -76,6 +78,12 @@ class Parts:
         rules = self.rules
         return Letters(posts=rules.posts, places=rules.place, approvers=rules.approvers_of)
 
+    @property
+    def reminders(self) -> Reminders:
+        """Where the words of the clock go, in every process that decides requests."""
+        rules = self.rules
+        return Reminders(posts=rules.posts, tells=rules.tells, places=rules.place)
+
 
 class Gateway:
     """`async with Gateway(parts):` runs until the block ends, then drains."""
@@ -91,19 +99,19 @@ class Gateway:
         )
         outlet = ChannelOutlet(self.store, self.channels, parts.data_dir)
         self.deliveries = Deliveries(self.store, outlet, parts.clock, self._places.moved)
-        self.timers = Timers(self.store, parts.clock, self.turns.wake)
-        self.resolutions = Resolutions(
-            self.store,
-            parts.agents,
-            parts.clock,
-            parts.operators,
-            self.turns.wake,
-            self._nudge,
-            claims=self.turns,
-            roles_of=ChannelRoles(self.channels),
-        )
+        self.timers = Timers(self.store, parts.clock, self.turns.wake, self._nudge, parts.reminders)
+        self.resolutions = self._resolutions()
         rules = parts.rules
         pairing = Pairing(self.store, parts.clock, rules.is_admin, lambda channel: channel in rules.pairing)
+        self.requests = Requests(
+            self.store,
+            self.resolutions,
+            rules,
+            parts.clock,
+            self._nudge,
+            lambda rows: self.deliveries.take(rows),
+            PrivatePlaces(self.channels),
+        )
         self.desk = Desk(
             self.store,
             self.turns,
@@ -113,6 +121,7 @@ class Gateway:
             parts.clock,
             self.deliveries.take,
             pairing,
+            self.requests,
             lambda key: parts.rules.route(key).tenant,
         )
         self._cards = CardPresses(
@@ -129,6 +138,7 @@ class Gateway:
             parts.clock,
             self._signs.noted,
             Earlier(self.channels, rules.context),
+            {name: agent.while_pending for name, agent in parts.agents.items()},
         )
         self.backend = self._backend()
         self.web = self._web()
@@ -153,6 +163,20 @@ class Gateway:
             environment=parts.environment,
         )
 
+    def _resolutions(self) -> Resolutions:
+        parts = self.parts
+        return Resolutions(
+            self.store,
+            parts.agents,
+            parts.clock,
+            parts.operators,
+            self.turns.wake,
+            self._nudge,
+            claims=self.turns,
+            roles_of=ChannelRoles(self.channels),
+            reminders=parts.reminders,
+        )
+
     def _backend(self) -> GatewayBackend:
         return GatewayBackend(
             self.store,
@@ -163,7 +187,9 @@ class Gateway:
             self.resolutions,
             self.hub,
             self.parts.clock,
+            self.requests,
             self.parts.metrics,
+            self.parts.data_dir,
         )
 
     def _web(self) -> WebChannel | None:

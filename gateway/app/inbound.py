@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from channels.base import Actor as ChannelActor
@@ -22,9 +22,7 @@ from channels.base import ThreadKey as ChannelKey
 from gateway.app.places import Places
 from gateway.approvals import Resolution
 from gateway.bridge import (
-    Bad,
     Said,
-    Toggle,
     actor_in,
     actor_out,
     card,
@@ -38,11 +36,13 @@ from gateway.bridge import (
     wants_to_see,
     with_earlier,
 )
+from gateway.bridge_questions import Bad, Draft, Toggle
 from gateway.clock import Clock
 from gateway.intake import Intake
 from gateway.log import redact
 from gateway.messages import Actor, Json, ThreadKey
 from gateway.notices import SHOWN, SHOWN_ALREADY, WRITE_TO_ME, all_text
+from gateway.questions import given_problems
 from gateway.resolutions import Click, ClickResult, Resolutions
 from gateway.store.base import Store
 from gateway.store.rows import Delivery, Outgoing, PendingRecord, Press, TakenPress
@@ -173,6 +173,8 @@ class CardPresses:
         click = await self._click(press, record, meaning)
         if isinstance(meaning, Toggle):
             return (await self._resolutions.toggle(click, meaning.value, taken)).text
+        if isinstance(meaning, Draft):
+            return (await self._resolutions.draft(click, meaning.values, meaning.emptied, taken)).text
         return (await self._resolutions.decide(click, taken)).text
 
     async def _show_privately(self, press: InboundPress) -> str:
@@ -184,7 +186,7 @@ class CardPresses:
         place = await channel.private(press.actor)
         if place is None:
             return WRITE_TO_ME
-        key, body = key_in(place), {"via": click.via, "tool": found.pending.tool}
+        key = key_in(place)
         copies = await self._store.card_copies(found.id)
         if any(copy.revealed and copy.key == key for copy in copies):
             return SHOWN_ALREADY
@@ -195,12 +197,21 @@ class CardPresses:
             session_id=found.session_id,
             pending_id=found.pending.card_id,
         )
-        now = self._clock.now()
-        await self._store.audit(
-            "viewed", str(click.actor), body, now, session_id=found.session_id, pending_id=found.id
-        )
-        self._on_deliveries(await self._store.enqueue([row], now))
+        await self._viewed(click, found, "card")
+        self._on_deliveries(await self._store.enqueue([row], self._clock.now()))
         return SHOWN
+
+    async def _viewed(self, click: Click, record: PendingRecord, what: str) -> None:
+        """Who has opened the whole request, or a form of it, is on record."""
+        body: Json = {"tool": record.pending.tool, "what": what, "via": click.via}
+        await self._store.audit(
+            "viewed",
+            str(click.actor),
+            body,
+            self._clock.now(),
+            session_id=record.session_id,
+            pending_id=record.id,
+        )
 
     async def _all_decided(self, press: InboundPress, word: Resolution, card_id: str) -> str:
         """The same word about every call of a card that is still open, in their order. Carried out again
@@ -215,7 +226,7 @@ class CardPresses:
         return all_text([(result.outcome, result.text) for result in results])
 
     async def _click(
-        self, press: InboundPress, record: PendingRecord | None, meaning: Resolution | Toggle | Bad
+        self, press: InboundPress, record: PendingRecord | None, meaning: Resolution | Toggle | Draft | Bad
     ) -> Click:
         roles = frozenset[str]()
         if record is not None:
@@ -223,7 +234,7 @@ class CardPresses:
         where = "list" if press.listed else f"message {press.message_ref}"
         return Click(
             pending_id=pressed_card(press) or "",
-            resolution=None if isinstance(meaning, Bad | Toggle) else meaning,
+            resolution=None if isinstance(meaning, Bad | Toggle | Draft) else meaning,
             trouble=meaning.text if isinstance(meaning, Bad) else "",
             actor=actor_in(press.actor),
             name=press.author,
@@ -242,15 +253,22 @@ class CardPresses:
 
     async def form(self, press: InboundPress) -> Form | str:
         """The form that a press opens, or why it opens none. Raises StoreError."""
-        found, _ = await self._looked_up(press)
+        found, click = await self._looked_up(press)
         if isinstance(found, ClickResult):
             return found.text
-        return form_of(found, press) or "This button does nothing here."
+        form = form_of(found, press)
+        if form is None:
+            return "This button does nothing here."
+        await self._viewed(click, found, "form")
+        return form
 
     async def card(self, press: InboundPress) -> Card | str:
         """The open card of a press, or why there is none. Raises StoreError."""
-        found, _ = await self._looked_up(press)
-        return found.text if isinstance(found, ClickResult) else card(found, revealed=True)
+        found, click = await self._looked_up(press)
+        if isinstance(found, ClickResult):
+            return found.text
+        await self._viewed(click, found, "card")
+        return card(found, revealed=True)
 
     async def faults(self, press: InboundPress) -> Mapping[str, str]:
         """What is wrong with a submitted form. Nothing, where the press itself will get its answer."""
@@ -261,14 +279,28 @@ class CardPresses:
         match meaning:
             case Toggle():
                 return {}
+            case Draft(values=values):
+                question = found.pending.question
+                return {} if question is None else dict(given_problems(question, values))
             case Bad(text=text, field=field):
                 return {field: text.removeprefix(f"{field}: ") if field else text}
             case _:
-                return dict(self._resolutions.problems(replace(click, resolution=meaning), found))
+                problems = self._resolutions.problems(replace(click, resolution=meaning), found)
+                return _at_fields(problems, press.values)
 
     async def waiting(self, actor: ChannelActor) -> Sequence[Card]:
         """The open cards that this person may decide. Raises StoreError."""
         return [card(record, revealed=True) for record in await self._resolutions.waiting(actor_in(actor))]
+
+
+def _at_fields(problems: Iterable[tuple[str, str]], fields: Iterable[str]) -> Mapping[str, str]:
+    """The same by the fields of a form: what is wrong inside a value is told where the value is typed."""
+    told: dict[str, list[str]] = {}
+    for name, text in problems:
+        field = max((one for one in fields if f"{name}.".startswith(f"{one}.")), key=len, default=name)
+        inside = name.removeprefix(field).removeprefix(".")
+        told.setdefault(field, []).append(f"{inside}: {text}" if inside else text)
+    return {field: "; ".join(texts) for field, texts in told.items()}
 
 
 class Earlier:
@@ -310,3 +342,21 @@ class ChannelRoles:
         except ChannelError as error:
             _log.warning("roles on %s are not known: %s", key.channel, redact(str(error)))
             return frozenset()
+
+
+class PrivatePlaces:
+    """Where somebody alone is written to, as the platform knows it; nowhere when it does not tell."""
+
+    def __init__(self, channels: Mapping[str, Channel]) -> None:
+        self._channels = channels
+
+    async def __call__(self, actor: Actor) -> ThreadKey | None:
+        channel = self._channels.get(actor.channel)
+        if channel is None:
+            return None
+        try:
+            place = await channel.private(actor_out(actor))
+        except ChannelError as error:
+            _log.warning("no private place on %s: %s", actor.channel, redact(str(error)))
+            return None
+        return None if place is None else key_in(place)

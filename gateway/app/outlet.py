@@ -72,7 +72,7 @@ class ChannelOutlet:
         """A file of a tool. One that cannot be sent for good is told in words instead."""
         channel = self._channels[row.key.channel]
         name, reason = file["name"] or PurePosixPath(file["path"]).name, "it is not in my folder"
-        path = await asyncio.to_thread(_below, self._folder, file["path"])
+        path = await asyncio.to_thread(below, self._folder, file["path"])
         if path is not None:
             out = OutboundFile(path=path, name=name, media_type=file["media_type"])
             (part,) = channel.parts(OutboundMessage(text="", files=(out,), repeat=row.repeat))
@@ -98,6 +98,7 @@ class ChannelOutlet:
             repeat=row.repeat,
             reply_to=row.reply_to,
             only=Actor(*row.payload["only"]) if "only" in row.payload else None,
+            mention=Actor(*row.payload["mention"]) if "mention" in row.payload else None,
         )
 
     async def _show(self, row: Delivery) -> str:
@@ -133,7 +134,7 @@ def translated(error: ChannelError) -> DeliveryFailed:
             return DeliveryFailed(reason)
 
 
-def _below(folder: Path, path: str) -> Path | None:
+def below(folder: Path, path: str) -> Path | None:
     """The file that a tool named, links followed; None for one that is not there or lies elsewhere."""
     root = folder.resolve()
     found = (root / path).resolve()

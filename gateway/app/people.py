@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from gateway.config.people import PERSON, as_role, check_person
+from gateway.config.problems import Bad
 from gateway.intake import Route
 from gateway.messages import Actor, ThreadKey
 
 EVERYONE = "*"
 ROLE, ADMINS = "role:", "admins"
+# Slack's <@U1|name> and <!subteam^S1>, Discord's <@1>, <@!1> and <@&1>; or an id after a sign.
+_MENTION = re.compile(r"<(?:(?:@!?|!subteam\^)(?P<id>\w+)|@&(?P<role>\w+))(?:\|[^>]*)?>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +63,24 @@ class ConfiguredRules:
         spelled = {str(actor), f"{actor.channel}:{actor.user}"}
         return not spelled.isdisjoint({*self.operators, *self.approvers.get(actor.channel, ())})
 
+    def person(self, entry: str, channel: str) -> str:
+        """Whom a person means, as rules write it: an id of this channel, one with its channel in front,
+        or a mention that carries the id. Raises ValueError with the mend, for a name too."""
+        words = entry.strip()
+        if found := _MENTION.fullmatch(words):
+            words = found["id"] or f"role:{found['role']}"
+        words = words.removeprefix("@")
+        if words == "requester":
+            return words
+        known = words.partition(":")[0] in {*self.workspaces, *PERSON}
+        written = words if known and ":" in words else f"{channel}:{words}"
+        if written.partition(":")[0] not in PERSON:
+            return written
+        try:
+            return as_role(check_person(written))
+        except Bad as error:
+            raise ValueError(f"{error.problem}: {error.mend}") from error
+
     def route(self, key: ThreadKey) -> Route:
         """The first rule that matches, else the default agent."""
         for rule in self.routes:
@@ -68,6 +91,10 @@ class ConfiguredRules:
     def posts(self, key: ThreadKey) -> bool:
         """Whether the outbox writes there: web pages and terminals read the rows themselves."""
         return key.channel in self.workspaces and key.channel not in ("web", "cli")
+
+    def tells(self, key: ThreadKey) -> bool:
+        """Whether a notice reaches a thread: the pages show those of their sessions."""
+        return self.posts(key) or key.channel == "web"
 
     def approvers_of(self, key: ThreadKey) -> tuple[str, ...]:
         """Who decides in this channel when the rule does not say."""

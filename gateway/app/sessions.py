@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -11,13 +12,14 @@ import msgspec
 from channels.web import backend as web
 from gateway.agent import Agent
 from gateway.app.logs import Logs
-from gateway.approvals import Pending, Question
+from gateway.approvals import Pending
 from gateway.eventlog import event_lines
 from gateway.messages import Json, Message, ToolUse
-from gateway.notices import agreed_text, deciders_text, fate_text
+from gateway.notices import agreed_text, covers_text, deciders_text, fate_text, question_hint
 from gateway.outcome import Outcome
+from gateway.questions import Question, unpack_answers
 from gateway.store.base import Store
-from gateway.store.rows import AuditLine, CallRecord, PendingRecord, SessionView, TurnView
+from gateway.store.rows import AuditLine, CallRecord, GrantRecord, PendingRecord, SessionView, TurnView
 from gateway.tools.base import MASK, masked
 from gateway.tools.system import ASK_USER, READ_RESULT
 
@@ -31,8 +33,11 @@ class SessionReader:
     def __init__(self, store: Store, agents: Mapping[str, Agent], logs: Logs) -> None:
         self._store, self._agents, self._logs = store, agents, logs
 
-    async def session(self, session_id: str, start: int = 0) -> web.SessionView | None:
-        """One session with everything that its page shows; None for an unknown id."""
+    async def session(
+        self, session_id: str, start: int, see: Callable[[PendingRecord], bool]
+    ) -> web.SessionView | None:
+        """One session with everything that its page shows; None for an unknown id. `see`: whether all of
+        a request is for whoever looks."""
         view = await self._store.session(session_id)
         if view is None:
             return None
@@ -43,7 +48,7 @@ class SessionReader:
         log = await self._logs.read(session_id)
         shown = [message for message in log if message.kind != "trim"]
         notices = await self._store.notices(session_id)
-        hidden = self._hidden(view.agent, records)
+        hidden = self._hidden(view.agent, records, see, calls)
         return web.SessionView(
             session_id=view.id,
             agent=view.agent,
@@ -53,7 +58,7 @@ class SessionReader:
             total=len(shown),
             title=view.title,
             last_event_id=last_event,
-            cards=[card_of(record) for record in records],
+            cards=[card_of(record, hidden=not see(record)) for record in records],
             calls=_open_calls(log, calls),
             queued=[
                 web.QueuedMessage(message_id=message_id, text=text)
@@ -87,13 +92,25 @@ class SessionReader:
             turn = before[0] if before and before[0].number < turn.number else None
         return f"{turn.number}.{len(event_lines(turn)) - 1}" if turn is not None else None
 
-    def _hidden(self, name: str, records: Sequence[PendingRecord]) -> Hidden:
+    def _hidden(
+        self,
+        name: str,
+        records: Sequence[PendingRecord],
+        see: Callable[[PendingRecord], bool],
+        calls: Sequence[CallRecord],
+    ) -> Hidden:
         agent = self._agents.get(name)
         tools = {tool.name: tool.secret for tool in agent.tools} if agent is not None else {}
         rules = [(rule.tool, rule.redact) for rule in agent.gate.rules if rule.redact] if agent else []
         for record in records:
             rules.append((record.pending.tool, record.pending.secret))
-        return Hidden({tool: frozenset[str]() for tool in SYSTEM_TOOLS} | tools, rules)
+        closed = {record.pending.call_id for record in records if not see(record)}
+        asked = {record.pending.call_id for record in records}
+        private = [rule.tool for rule in agent.gate.rules if rule.reveal == "approvers"] if agent else []
+        for call in calls:  # about to be asked about: its siblings still run
+            if call.state == "waiting" and call.call_id not in asked:
+                closed |= {call.call_id for tool in private if _fits(tool, call.tool)}
+        return Hidden({tool: frozenset[str]() for tool in SYSTEM_TOOLS} | tools, rules, closed)
 
 
 class Hidden:
@@ -101,18 +118,24 @@ class Hidden:
     nobody knows what was secret: all its arguments are masked."""
 
     def __init__(
-        self, tools: Mapping[str, frozenset[str]], rules: Sequence[tuple[str, Sequence[str]]]
+        self,
+        tools: Mapping[str, frozenset[str]],
+        rules: Sequence[tuple[str, Sequence[str]]],
+        closed: Collection[str] = (),
     ) -> None:
-        self._tools, self._rules = tools, rules
+        """`closed`: ids of calls of which whoever looks may see no argument at all."""
+        self._tools, self._rules, self._closed = tools, rules, closed
 
     def input(self, call: ToolUse) -> Json:
         """The arguments of a call as people may see them."""
+        if call.id in self._closed:
+            return {}
         secret = self._tools.get(call.name)
         if secret is None:
             return dict.fromkeys(call.input, MASK)
         names = set(secret)
         for pattern, redacted in self._rules:
-            if pattern == call.name or fnmatchcase(call.name, pattern):
+            if _fits(pattern, call.name):
                 names.update(redacted)
         return masked(call.input, names)
 
@@ -124,6 +147,8 @@ class Hidden:
                 block = msgspec.structs.replace(block, input=self.input(block))
             value: Json = msgspec.to_builtins(block)
             value.pop("opaque", None)
+            if isinstance(block, ToolUse) and block.id in self._closed:
+                value["hidden"] = True
             content.append(value)
         entry: Json = {"role": message.role, "content": content}
         if message.author:
@@ -131,6 +156,10 @@ class Hidden:
         if message.kind:
             entry["kind"] = message.kind
         return entry
+
+
+def _fits(pattern: str, tool: str) -> bool:
+    return pattern == tool or fnmatchcase(tool, pattern)
 
 
 def _status(view: SessionView, turn: TurnView | None, records: Sequence[PendingRecord]) -> str:
@@ -168,8 +197,30 @@ def _open_calls(log: Sequence[Message], calls: Sequence[CallRecord]) -> list[web
     return states
 
 
-def card_of(record: PendingRecord) -> web.PendingCard:
-    """One pending, open or not, with its arguments masked."""
+def card_of(record: PendingRecord, *, hidden: bool = False) -> web.PendingCard:
+    """One pending, open or not, with its arguments masked; `hidden`: without any of what it asks for."""
+    card = _whole_card(record)
+    if not hidden:
+        return card
+    return replace(
+        card,
+        hidden=True,
+        args={},
+        args_hash="",
+        code="",
+        preview="",
+        image=False,
+        schema=None,
+        secret=(),
+        covers="",
+        question="",
+        options=(),
+        parts=(),
+        hint="",
+    )
+
+
+def _whole_card(record: PendingRecord) -> web.PendingCard:
     pending = record.pending
     question = pending.question if pending.question is not None else Question(text="")
     editable = pending.question is None and pending.quorum == 1
@@ -196,16 +247,53 @@ def card_of(record: PendingRecord) -> web.PendingCard:
         deciders=deciders_text(record),
         code=pending.code,
         preview=pending.preview,
+        preview_kind=pending.preview_kind,
+        image=bool(pending.preview_image),
+        card=pending.card_id,
+        place=pending.place,
+        reveal=pending.reveal,
         schema=_form_schema(pending) if editable else None,
         secret=pending.secret,
-        scopes=("once", "session") if pending.quorum == 1 else ("once",),
+        scopes=("once", "session", "always") if pending.quorum == 1 else ("once",),
+        covers=covers_text(pending, record.agent),
         question=question.text,
-        options=tuple(
-            web.Option(label=o.label, value=o.result, description=o.description) for o in question.options
-        ),
+        options=_options(question),
         multi=question.multi,
         allow_text=question.allow_text,
         about=question.about,
+        home="" if record.key.channel in ("web", "cli") else record.key.channel,
+        hint=question_hint(question),
+        least=question.least,
+        most=question.most if question.multi else None,
+        answer_kind=question.kind,
+        parts=_parts(record, question),
+    )
+
+
+def _options(question: Question) -> tuple[web.Option, ...]:
+    return tuple(
+        web.Option(label=label, value=option.result, description=option.description)
+        for option, label in zip(question.options, question.labels, strict=True)
+    )
+
+
+def _parts(record: PendingRecord, question: Question) -> tuple[web.Part, ...]:
+    """Several questions, with what is answered so far."""
+    given = unpack_answers(record.votes)
+    return tuple(
+        web.Part(
+            name=part.name,
+            question=part.text,
+            options=_options(part),
+            multi=part.multi,
+            allow_text=part.allow_text,
+            hint=question_hint(part),
+            least=part.least,
+            most=part.most if part.multi else None,
+            answer_kind=part.kind,
+            answered=given.get(part.name),
+        )
+        for part in question.parts
     )
 
 
@@ -216,6 +304,23 @@ def _form_schema(pending: Pending) -> Json:
         if isinstance(known := properties.get(name), dict):
             properties[name] = {key: known[key] for key in ("type", "title", "description") if key in known}
     return {**pending.schema, "properties": properties}
+
+
+def grant_line(record: GrantRecord) -> web.GrantLine:
+    """One grant, its secret arguments masked."""
+    grant = record.grant
+    return web.GrantLine(
+        grant_id=grant.id,
+        code=record.code,
+        scope=grant.kind,
+        agent=grant.agent,
+        tool=grant.tool,
+        args=masked(grant.args, record.secret),
+        session_id=grant.session_id,
+        granted_by=grant.granted_by,
+        by=record.by,
+        granted_at=grant.granted_at,
+    )
 
 
 def _card_state(record: PendingRecord) -> Literal["open", "decided", "expired", "superseded"]:

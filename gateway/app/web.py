@@ -7,16 +7,18 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 from channels.base import Actor as ChannelActor
 from channels.web import backend as web
 from gateway.agent import Agent
+from gateway.app.eyes import EventEyes, Eyes
 from gateway.app.following import POLL, Events, Followed, Place
 from gateway.app.hub import Hub
 from gateway.app.logs import Logs
 from gateway.app.metrics import Metrics
-from gateway.app.sessions import SessionReader, audit_entry, card_of
+from gateway.app.sessions import SessionReader, audit_entry, card_of, grant_line
 from gateway.approvals import Answer, Approve, Deny, Resolution
 from gateway.bridge import Said, actor_in
 from gateway.clock import Clock
@@ -25,9 +27,12 @@ from gateway.eventlog import parse_event_id
 from gateway.intake import Intake
 from gateway.log import redact
 from gateway.messages import Actor, Json, ThreadKey, new_id
-from gateway.notices import deciders_text, person
-from gateway.resolutions import Click, Resolutions
+from gateway.notices import ONE_QUESTION, all_text, click_text, deciders_text, person
+from gateway.questions import pack_answers
+from gateway.requests import Requests, Who
+from gateway.resolutions import MOST_LOOKED_AT, Click, ClickResult, Resolutions
 from gateway.store.base import Store
+from gateway.store.rows import PendingRecord
 from gateway.turns import Turns
 
 WEB, WORKSPACE = "web", "local"
@@ -46,11 +51,15 @@ class GatewayBackend:
         resolutions: Resolutions,
         hub: Hub,
         clock: Clock,
+        requests: Requests,
         metrics: Metrics | None = None,
+        folder: Path = Path("var"),
     ) -> None:
+        """`folder`: the data folder, below which the pictures of previews are."""
         self._store, self._agents, self._default_agent = store, agents, default_agent
         self._intake, self._turns, self._resolutions = intake, turns, resolutions
-        self._hub, self._clock, self._metrics = hub, clock, metrics
+        self._hub, self._clock, self._metrics, self._requests = hub, clock, metrics, requests
+        self._eyes = Eyes(store, resolutions, clock, folder)
         logs = Logs(store)
         self._reader = SessionReader(store, agents, logs)
         self._events = Events(store, logs, hub)
@@ -142,18 +151,23 @@ class GatewayBackend:
                     return done
         raise web.Unavailable("the turn cannot be read now", mend="ask for the session")
 
-    async def turn_events(self, posted: web.Posted) -> AsyncIterator[web.WireEvent]:
-        return _as_events(_told(posted)) if posted.answer is not None else self._told_live(posted)
+    async def turn_events(
+        self, posted: web.Posted, *, actor: ChannelActor
+    ) -> AsyncIterator[web.WireEvent]:
+        if posted.answer is not None:
+            return _as_events(_told(posted))
+        return self._told_live(posted, actor_in(actor))
 
-    async def _told_live(self, posted: web.Posted) -> AsyncIterator[web.WireEvent]:
+    async def _told_live(self, posted: web.Posted, actor: Actor) -> AsyncIterator[web.WireEvent]:
         session_id, number = await self._taken(posted)
+        eyes = EventEyes(self._store, self._eyes, actor, session_id)
         async for event in self._of_one_turn(session_id, number):
-            yield event
+            yield _wire(await eyes.read(event))
 
-    async def _of_one_turn(self, session_id: str, number: int) -> AsyncIterator[web.WireEvent]:
+    async def _of_one_turn(self, session_id: str, number: int) -> AsyncIterator[Followed]:
         async for batch in self._events.follow(session_id, Place(number=number)):
             for event in batch:
-                yield _wire(event)
+                yield event
                 if event.type == "done":
                     return
 
@@ -182,9 +196,17 @@ class GatewayBackend:
 
     # ---- looking
 
-    async def session(self, session_id: str, start: int = 0) -> web.SessionView:
+    async def session(self, session_id: str, start: int = 0, *, actor: ChannelActor) -> web.SessionView:
+        who = actor_in(actor)
+        seen: list[PendingRecord] = []
+
+        def see(record: PendingRecord) -> bool:
+            seen.append(record)
+            return self._eyes.see(who, record)
+
         with _stored():
-            view = await self._reader.session(session_id, start)
+            view = await self._reader.session(session_id, start, see)
+            await self._eyes.viewed(who, seen)
         if view is None:
             raise _unknown(session_id)
         return view
@@ -193,7 +215,9 @@ class GatewayBackend:
         with _stored():
             return await self._reader.sessions()
 
-    async def events(self, session_id: str, after: str | None) -> AsyncIterator[web.WireEvent]:
+    async def events(
+        self, session_id: str, after: str | None, *, actor: ChannelActor
+    ) -> AsyncIterator[web.WireEvent]:
         place: Place | None = Place()
         with _stored():
             if await self._store.session(session_id) is None:
@@ -206,19 +230,32 @@ class GatewayBackend:
             raise web.InvalidRequest(
                 f"{after!r} is no event of this session", mend=mend, field="Last-Event-ID"
             )
-        return self._from(session_id, place)
+        return self._from(session_id, place, EventEyes(self._store, self._eyes, actor_in(actor), session_id))
 
-    async def _from(self, session_id: str, place: Place) -> AsyncIterator[web.WireEvent]:
+    async def _from(self, session_id: str, place: Place, eyes: EventEyes) -> AsyncIterator[web.WireEvent]:
         async for batch in self._events.follow(session_id, place):
             for event in batch:
-                yield _wire(event)
+                yield _wire(await eyes.read(event))
 
-    async def pending(self, actor: ChannelActor) -> Sequence[web.PendingCard]:
-        now = self._clock.now()
+    async def pending(self, actor: ChannelActor, mine: bool = False) -> Sequence[web.PendingCard]:
+        now, who = self._clock.now(), actor_in(actor)
         with _stored():
-            records = await self._store.pendings()
-        open_now = (r for r in records if r.pending.expires_at is None or r.pending.expires_at > now)
-        return [card_of(record) for record in open_now]
+            if mine:
+                records = await self._resolutions.waiting(who, MOST_LOOKED_AT)
+            else:
+                records = await self._store.pendings(limit=MOST_LOOKED_AT)
+            open_now = [r for r in records if r.pending.expires_at is None or r.pending.expires_at > now]
+            await self._eyes.viewed(who, open_now)
+        return [card_of(record, hidden=not self._eyes.see(who, record)) for record in open_now]
+
+    async def preview_image(self, pending_id: str, *, actor: ChannelActor) -> tuple[bytes, str] | None:
+        with _stored():
+            record = await self._store.pending(pending_id)
+        return None if record is None else await self._eyes.image(actor_in(actor), record)
+
+    async def grants(self) -> Sequence[web.GrantLine]:
+        with _stored():
+            return [grant_line(record) for record in await self._requests.grants()]
 
     async def audit(self, limit: int, before: int | None) -> Sequence[web.AuditEntry]:
         with _stored():
@@ -241,28 +278,77 @@ class GatewayBackend:
             word = Approve(scope=scope, edited_args=edited_args)
         return await self._decide(pending_id, word, actor)
 
-    async def answer(
-        self, pending_id: str, answer: str | list[str], *, actor: ChannelActor
+    async def resolve_card(
+        self, card: str, decision: Literal["approve", "deny"], *, actor: ChannelActor
     ) -> web.ClickResult:
-        values = (answer,) if isinstance(answer, str) else tuple(answer)
-        return await self._decide(pending_id, Answer(values=values), actor)
+        word: Resolution = Approve() if decision == "approve" else Deny()
+        with _stored():
+            records = await self._store.pendings(card=card, open_only=False)
+            waiting = [record for record in records if record.state == "open"] or records[-1:]
+            results = []
+            for record in waiting:
+                last = record is waiting[-1]
+                click = Click(
+                    pending_id=record.id, resolution=word, actor=actor_in(actor), via="http", last=last
+                )
+                results.append(await self._resolutions.decide(click))
+        if not results:
+            return web.ClickResult(outcome="unknown", message=click_text("unknown", None))
+        outcomes = [result.outcome for result in results]
+        good: tuple[web.ClickOutcome, ...] = ("resumed", "recorded")
+        return web.ClickResult(
+            outcome=next((outcome for outcome in good if outcome in outcomes), outcomes[-1]),
+            message=all_text([(result.outcome, result.text) for result in results]),
+            details={
+                "card": card,
+                "session_id": waiting[0].session_id,
+                "results": [
+                    {"pending_id": record.id, "outcome": result.outcome, "message": result.text}
+                    for record, result in zip(waiting, results, strict=True)
+                ],
+            },
+        )
 
-    async def _decide(self, pending_id: str, word: Resolution, actor: ChannelActor) -> web.ClickResult:
-        click = Click(pending_id=pending_id, resolution=word, actor=actor_in(actor), via="http")
+    async def answer(self, pending_id: str, answer: web.Answered, *, actor: ChannelActor) -> web.ClickResult:
+        if not isinstance(answer, dict):
+            return await self._decide(pending_id, Answer(values=_texts(answer)), actor)
+        values = pack_answers({name: _texts(value) for name, value in answer.items()})
+        with _stored():
+            record = await self._store.pending(pending_id)
+        one = record is not None and record.pending.question is not None and not record.pending.question.parts
+        return await self._decide(pending_id, None if one else Answer(values=values), actor, ONE_QUESTION)
+
+    async def _decide(
+        self, pending_id: str, word: Resolution | None, actor: ChannelActor, trouble: str = ""
+    ) -> web.ClickResult:
+        who = actor_in(actor)
+        click = Click(
+            pending_id=pending_id,
+            resolution=word,
+            actor=who,
+            via="http",
+            trouble=trouble if word is None else "",
+        )
         with _stored():
             result = await self._resolutions.decide(click)
-        details: dict[str, Any] = {"pending_id": pending_id}
-        if result.record is not None:
-            details["session_id"] = result.record.session_id
-            if result.record.decided_at is not None:
-                details |= {"by": result.record.decided_by, "at": result.record.decided_at}
-        if result.outcome == "recorded":
-            details["still_open"] = result.still_open
-        if result.outcome == "forbidden" and result.record is not None:
-            details["deciders"] = deciders_text(result.record)
-        if result.problems:
-            details["problems"] = [{"field": name, "message": text} for name, text in result.problems]
-        return web.ClickResult(outcome=result.outcome, message=result.text, details=details)
+        return _clicked(pending_id, result)
+
+    async def cancel(self, pending_id: str, *, actor: ChannelActor) -> web.ClickResult:
+        with _stored():
+            return _clicked(pending_id, await self._requests.cancel(pending_id, _who(actor)))
+
+    async def give(self, pending_id: str, to: str, *, actor: ChannelActor) -> web.ClickResult:
+        with _stored():
+            return _clicked(pending_id, await self._requests.give(pending_id, _who(actor), to))
+
+    async def show(self, pending_id: str, *, actor: ChannelActor) -> web.ClickResult:
+        with _stored():
+            return _clicked(pending_id, await self._requests.show(pending_id, _who(actor)))
+
+    async def revoke(self, grant_id: str, *, actor: ChannelActor) -> web.ClickResult:
+        with _stored():
+            outcome, text = await self._requests.revoke(grant_id, _who(actor))
+        return web.ClickResult(outcome=outcome, message=text, details={"grant_id": grant_id})
 
     async def stop(self, session_id: str, *, actor: ChannelActor) -> Json:
         who = actor_in(actor)
@@ -293,6 +379,12 @@ class GatewayBackend:
         return None if self._metrics is None else self._metrics.text()
 
 
+def _texts(value: web.Scalar | list[web.Scalar]) -> tuple[str, ...]:
+    """The values of an answer as people would have typed them."""
+    values = value if isinstance(value, list) else [value]
+    return tuple(v if isinstance(v, str) else json.dumps(v) for v in values)
+
+
 @contextmanager
 def _stored() -> Iterator[None]:
     """The store's failures in the web channel's words."""
@@ -300,6 +392,25 @@ def _stored() -> Iterator[None]:
         yield
     except StoreError as error:
         raise web.Unavailable(redact(str(error)), mend="send it again") from error
+
+
+def _who(actor: ChannelActor) -> Who:
+    return Who(actor=actor_in(actor), via="http")
+
+
+def _clicked(pending_id: str, result: ClickResult) -> web.ClickResult:
+    details: dict[str, Any] = {"pending_id": pending_id}
+    if result.record is not None:
+        details["session_id"] = result.record.session_id
+        if result.record.decided_at is not None:
+            details |= {"by": result.record.decided_by, "at": result.record.decided_at}
+    if result.outcome == "recorded":
+        details["still_open"] = result.still_open
+    if result.outcome == "forbidden" and result.record is not None:
+        details["deciders"] = deciders_text(result.record)
+    if result.problems:
+        details["problems"] = [{"field": name, "message": text} for name, text in result.problems]
+    return web.ClickResult(outcome=result.outcome, message=result.text, details=details)
 
 
 def _unknown(session_id: str) -> web.UnknownSession:

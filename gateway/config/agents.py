@@ -13,10 +13,11 @@ from typing import Any, Protocol
 from gateway.agent import Agent
 from gateway.config.people import as_role
 from gateway.config.problems import Bad, combined, nearest
-from gateway.config.values import AgentSection, RuleSection
+from gateway.config.values import AgentSection, EscalateSection, RuleSection
 from gateway.errors import ConfigError
 from gateway.gate import Condition, Gate, Rule, Scope
 from gateway.log import redact
+from gateway.patience import Escalation
 from gateway.tools.base import Tool
 
 DECORATE = "decorate functions with @tool"
@@ -96,7 +97,17 @@ def _rule(section: RuleSection) -> Rule:
         redact=section.redact,
         reveal=section.reveal,
         reason=section.reason,
+        remind=section.remind,
+        escalate=_escalation(section.escalate),
+        quiet=section.quiet,
     )
+
+
+def _escalation(section: EscalateSection | None) -> Escalation | None:
+    if section is None:
+        return None
+    approvers = tuple(map(as_role, section.approvers))
+    return Escalation(after=section.after, notify=section.notify, approvers=approvers)
 
 
 def _tools(reference: str, folder: Path) -> list[Tool]:

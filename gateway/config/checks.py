@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from gateway.config.values import (
     ConditionSection,
     Document,
     ModelSection,
+    RuleSection,
     TelegramWebhookSection,
     WebSection,
 )
@@ -108,6 +110,25 @@ def _agent(key: str, agent: AgentSection, document: Document) -> Iterator[Config
                 yield ConfigError(f"{at}.when[{place}].value", problem)
         for place, target in enumerate(rule.notify):
             yield from _notified(f"{at}.notify[{place}]", target, document)
+        yield from _waiting(at, rule, document)
+
+
+def _waiting(at: str, rule: RuleSection, document: Document) -> Iterator[ConfigError]:
+    """What is to happen while nobody decides."""
+    late, mend = "comes after the request has expired", "a shorter time, or a longer expires"
+    expires = rule.expires if rule.expires is not None else math.inf
+    for place, seconds in enumerate(rule.remind):
+        if seconds >= expires:
+            yield ConfigError(f"{at}.remind[{place}]", late, mend)
+    escalate = rule.escalate
+    if escalate is None:
+        return
+    if escalate.after >= expires:
+        yield ConfigError(f"{at}.escalate.after", late, mend)
+    if not (escalate.notify or escalate.approvers):
+        yield ConfigError(f"{at}.escalate", "names nobody", "give it notify, approvers, or both")
+    for place, target in enumerate(escalate.notify):
+        yield from _notified(f"{at}.escalate.notify[{place}]", target, document)
 
 
 def _notified(key: str, target: str, document: Document) -> Iterator[ConfigError]:

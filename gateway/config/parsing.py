@@ -18,6 +18,7 @@ from gateway.config.people import check_person, check_thread
 from gateway.config.problems import Bad, nearest
 from gateway.events import AnyEvent
 from gateway.log import redact, register_secret
+from gateway.patience import Quiet, is_zone
 
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"[A-Za-z_]\w{0,99}", re.ASCII)
@@ -243,6 +244,25 @@ def clock_time(raw: Any, source: Source) -> str:
     return value
 
 
+def quiet_hours(raw: Any, source: Source) -> Quiet:
+    """`22:00-07:00` in UTC, or with a time zone behind it: `22:00-07:00 Europe/Berlin`."""
+    span, _, zone = text(raw, source).strip().partition(" ")
+    begin, dash, end = span.partition("-")
+    mend = 'write "HH:MM-HH:MM", with a time zone behind it for another than UTC: "22:00-07:00 Europe/Berlin"'
+    if not (dash and _CLOCK_TIME.fullmatch(begin) and _CLOCK_TIME.fullmatch(end)):
+        raise Bad(f"{span!r} is not a span of the day", mend)
+    if begin == end:
+        raise Bad("leaves no time of the day", mend)
+    if not is_zone(zone.strip()):
+        raise Bad(f"the time zone {zone.strip()!r} is not known here", f"{mend}; pip install tzdata adds all")
+    return Quiet(start=_minutes(begin), end=_minutes(end), zone=zone.strip())
+
+
+def _minutes(clock: str) -> int:
+    hours, _, minutes = clock.partition(":")
+    return 60 * int(hours) + int(minutes)
+
+
 def event_name(raw: Any, source: Source) -> str:
     """The wire name of one kind of event."""
     value = text(raw, source)
@@ -306,6 +326,7 @@ Size = Annotated[int, Parser(size)]
 WebhookSecret = Annotated[SecretText, Parser(webhook_secret)]
 Shards = Annotated[int, Parser(shard_count)]
 ClockTime = Annotated[str, Parser(clock_time)]
+QuietHours = Annotated[Quiet, Parser(quiet_hours)]
 EventName = Annotated[str, Parser(event_name)]
 Person = Annotated[str, Parser(person)]
 Notified = Annotated[str, Parser(notified)]

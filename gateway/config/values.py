@@ -21,6 +21,7 @@ from gateway.config.parsing import (
     Listen,
     Notified,
     Person,
+    QuietHours,
     Seconds,
     Secret,
     Shards,
@@ -86,6 +87,14 @@ class ScopeSection(Section, frozen=True, kw_only=True):
     agent: Text = "*"
 
 
+class EscalateSection(Section, frozen=True, kw_only=True):
+    """A rule's `escalate`."""
+
+    after: Seconds
+    notify: tuple[Notified, ...] = ()
+    approvers: tuple[Person, ...] = ()
+
+
 class RuleSection(Section, frozen=True, kw_only=True):
     """`[[agents.NAME.rules]]`."""
 
@@ -96,6 +105,9 @@ class RuleSection(Section, frozen=True, kw_only=True):
     approvers: tuple[Person, ...] = ()
     notify: tuple[Notified, ...] = ()
     expires: Seconds | None = None
+    remind: tuple[Seconds, ...] = ()
+    escalate: EscalateSection | None = None
+    quiet: QuietHours | None = None
     quorum: Count = 1
     four_eyes: bool = False
     redact: tuple[Text, ...] = ()
@@ -113,7 +125,7 @@ class AgentSection(Section, frozen=True, kw_only=True):
     skills: tuple[Text, ...] = ()
     subagents: tuple[Text, ...] = ()
     busy: Busy = "queue"
-    while_pending: Literal["queue"] = "queue"
+    while_pending: Literal["queue", "supersede", "answer"] = "queue"
     on_denial: Literal["stop", "continue"] = "stop"
     on_unknown: Literal["ask", "report"] = "ask"
     max_steps: Count = 25

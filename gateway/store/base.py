@@ -39,9 +39,13 @@ from gateway.store.rows import (
     AuditLine,
     CallRecord,
     CardCopy,
+    Checked,
     Claim,
     Delivery,
     Ended,
+    Firing,
+    Given,
+    GrantRecord,
     Have,
     Incoming,
     Lease,
@@ -82,7 +86,8 @@ class Store(Protocol):
 
     async def accept(self, incoming: Incoming, *, claim: bool = True, have: Have | None = None) -> Accepted:
         """Store a message once; with `claim` also begin its turn when the session is free, and
-        with `have` bring the log along unless the caller has it.
+        with `have` bring the log along unless the caller has it. Behind open requests of an agent in
+        `supersedes` it closes them all, as `stop` would, unless one asks what became of a cut-off call.
         An `edited` message replaces the text of one that still waits and is otherwise ignored."""
 
     async def withdraw(self, key: ThreadKey, message_id: str) -> bool:
@@ -135,8 +140,11 @@ class Store(Protocol):
         events: str,
         *,
         edited: Mapping[str, tuple[Json, str]] = MappingProxyType({}),
+        allowed: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """These calls begin; `edited`: arguments (and hash) that a person changed, by call id."""
+        """These calls begin; `edited`: arguments (and hash) that a person changed, by call id.
+        `allowed`: those that a person's word set free, with the id of the grant, empty where the word
+        was about this very call. Each such start is a line of the record: `executed`."""
 
     def call_done(self, lease: Lease, result: ToolResult, full: str | None, now: float) -> None:
         """One call ended. Submits; see the module's docstring."""
@@ -181,6 +189,23 @@ class Store(Protocol):
     async def choose(self, pending_id: str, before: Sequence[str], after: Sequence[str], at: float) -> bool:
         """Change what is chosen so far of an open question with several answers; False when it
         is not open any more or somebody else changed it first."""
+
+    async def give(self, given: Given) -> PendingRecord | None:
+        """Have others decide an open request: stored, on record (`reassigned`), every card redrawn. The
+        row afterwards; None when it is not open any more."""
+
+    async def grants(
+        self, now: float, *, agent: str = "", session_id: str = "", limit: int = 100
+    ) -> list[GrantRecord]:
+        """The grants that hold, newest first: with `agent` those for all its sessions and for this
+        one, else all there are."""
+
+    async def grant(self, grant_id: str) -> GrantRecord | None:
+        """A grant that was not revoked."""
+
+    async def revoke(self, grant_id: str, by: str, actor: Actor, now: float) -> bool:
+        """Take a grant back, for every call that is not decided yet; on record (`revoked`). False when
+        there is none to take back."""
 
     async def pending(self, pending_id: str) -> PendingRecord | None: ...
 
@@ -264,6 +289,16 @@ class Store(Protocol):
 
     async def timer_done(self, timer_id: int) -> None: ...
 
+    async def put_off_timer(self, timer_id: int, at: float) -> None:
+        """It is due at `at` instead, unless it is done."""
+
+    async def fire(self, firing: Firing) -> bool:
+        """Carry out a due `remind` or `escalate`, once, whoever else tries: the timer, the changes of the
+        requests on its card, what is sent, and a line of the record for each (`reminded`, `escalated`).
+        Due reminders of the same card end with it. False when nothing was done: somebody was quicker,
+        nothing there is open any more, or other requests are than those that were looked at; in the last
+        case the timer stays due."""
+
     async def next_timer_at(self) -> float | None: ...
 
     # ---- looking
@@ -305,6 +340,12 @@ class Store(Protocol):
 
     async def audit_lines(self, limit: int = 100, before: int | None = None) -> list[AuditLine]:
         """Newest first."""
+
+    async def audit_after(self, seq: int, limit: int = 500) -> list[AuditLine]:
+        """Oldest first, those after this sequence number."""
+
+    async def check_audit(self, seq: int, previous: str, limit: int = 500) -> Checked:
+        """Whether the next lines, after the one with this number and hash, fit together."""
 
     async def verify_audit(self) -> int | None:
         """The sequence number of the first line that does not fit its hash; None: all fit."""

@@ -11,6 +11,7 @@ from gateway.approvals import ClickOutcome, Pending, PendingState, Resolution, T
 from gateway.budget import Spent
 from gateway.gate import Grant
 from gateway.messages import Actor, Json, Message, ThreadKey, ToolResult
+from gateway.patience import Escalation
 
 # Session id -> how many entries of its log the caller has in memory. Called in the store's thread.
 Have = Callable[[str], int]
@@ -23,7 +24,8 @@ FEEDBACK = ":feedback"  # ends the message id of a denial's words, which no plat
 class Incoming(msgspec.Struct, frozen=True, kw_only=True):
     """One message of a person, on its way into the inbox. Identity: (key without thread,
     message_id). `agent` and `tenant` hold for a thread that has no session yet; `session_id`
-    names a session directly (the HTTP API). `front`: before everything that waits already."""
+    names a session directly (the HTTP API). `supersedes`: the agents of which a newer message closes
+    what is still open; `by` is its author in words."""
 
     key: ThreadKey
     message_id: str
@@ -34,6 +36,8 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str = ""
     edited: bool = False
     received_at: float
+    supersedes: frozenset[str] = frozenset()
+    by: str = ""
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,13 +97,15 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """What became of an incoming message. `claim` when the runner may start at once.
-    `ahead`: messages that wait before it. `waiting_for`: ids of open pendings of the session."""
+    `ahead`: messages that wait before it. `waiting_for`: ids of open pendings of the session.
+    `closed`: how many it has closed."""
 
     outcome: Literal["duplicate", "claimed", "queued", "edited"]
     session_id: str
     claim: Claim | None = None
     ahead: int = 0
     waiting_for: tuple[str, ...] = ()
+    closed: int = 0
 
 
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,12 +194,51 @@ class PendingRecord(msgspec.Struct, frozen=True, kw_only=True):
         return self.pending.pending_id
 
 
+class GrantRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One grant that holds, and the request that it was given with: its code, its secret arguments,
+    its thread. `by`: who gave it, in words."""
+
+    grant: Grant
+    code: str
+    secret: tuple[str, ...]
+    key: ThreadKey
+    by: str
+    pending_id: str
+
+    @property
+    def id(self) -> str:
+        """The grant's id."""
+        return self.grant.id
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody else is to decide a request: `approvers` as in a rule. `by` in words."""
+
+    pending_id: str
+    approvers: tuple[str, ...]
+    actor: Actor
+    by: str
+    at: float
+    via: str = ""
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of the record, looked at: the last line that fits and its hash, and the first that does
+    not. `ended`: nothing comes after it."""
+
+    seq: int
+    hash: str
+    bad: int | None
+    ended: bool
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """A person's (or the clock's) word about one pending, on its way into the store.
 
     stops_batch: a denial that closes the siblings too. consumes: the waiting message (thread and
     message id) that this word was taken from, so that it is used once. The feedback of a denial
     that stops the batch becomes the session's next user message; else the call's result carries it.
+    outgoing: what is sent when this word is the one that counts.
     """
 
     pending_id: str
@@ -204,6 +249,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     via: str = ""
     stops_batch: bool = True
     consumes: tuple[ThreadKey, str] | None = None
+    outgoing: tuple[Outgoing, ...] = ()
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
@@ -286,13 +332,24 @@ class StopDone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Timer(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is due at a time. `expiry`: subject is a pending id."""
+    """One thing that is due at a time. `expiry`, `remind` and `escalate`: subject is a pending id."""
 
     id: int
     kind: str
     subject: str
     due_at: float
     body: Json = {}
+
+
+class Firing(msgspec.Struct, frozen=True, kw_only=True):
+    """What a due `remind` or `escalate` does, for its one transaction. `pending_ids`: the requests on the
+    card that were open when `outgoing` was written. `step`: what an escalation adds to them."""
+
+    timer: Timer
+    at: float
+    pending_ids: tuple[str, ...]
+    outgoing: tuple[Outgoing, ...] = ()
+    step: Escalation | None = None
 
 
 class Press(msgspec.Struct, frozen=True, kw_only=True):

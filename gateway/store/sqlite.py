@@ -22,9 +22,13 @@ from gateway.store.rows import (
     AuditLine,
     CallRecord,
     CardCopy,
+    Checked,
     Claim,
     Delivery,
     Ended,
+    Firing,
+    Given,
+    GrantRecord,
     Have,
     Incoming,
     Lease,
@@ -44,7 +48,7 @@ from gateway.store.rows import (
     Verdict,
 )
 from gateway.store.sqlite_migrate import migrate, refuse_foreign
-from gateway.store.sqlite_ops import admitting, audit, inbox, looking, outbox, people, turns
+from gateway.store.sqlite_ops import admitting, audit, grants, inbox, looking, outbox, people, timing, turns
 from gateway.store.sqlite_ops.codec import SQL
 from gateway.store.sqlite_writer import WAIT, Database, Writer, connect
 
@@ -137,7 +141,9 @@ class SqliteStore:
         return await self._submit(look)
 
     async def accept(self, incoming: Incoming, *, claim: bool = True, have: Have | None = None) -> Accepted:
-        return await self._submit(lambda db: inbox.accept(db, incoming, self.runner, claim, have))
+        return await self._submit(
+            lambda db: people.superseding(db, incoming, inbox.accept(db, incoming, self.runner, claim, have))
+        )
 
     async def accept_press(self, press: Press) -> bool:
         return await self._submit(lambda db: inbox.accept_press(db, press))
@@ -212,8 +218,9 @@ class SqliteStore:
         events: str,
         *,
         edited: Mapping[str, tuple[Json, str]] = MappingProxyType({}),
+        allowed: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        await self._submit(lambda db: turns.calls_started(db, lease, call_ids, now, events, edited))
+        await self._submit(lambda db: turns.calls_started(db, lease, call_ids, now, events, edited, allowed))
 
     def call_done(self, lease: Lease, result: ToolResult, full: str | None, now: float) -> None:
         self._unheard(self._submit(lambda db: turns.call_done(db, lease, result, full, now), hurry=False))
@@ -271,6 +278,20 @@ class SqliteStore:
 
     async def choose(self, pending_id: str, before: Sequence[str], after: Sequence[str], at: float) -> bool:
         return await self._submit(lambda db: people.choose(db, pending_id, before, after, at))
+
+    async def give(self, given: Given) -> PendingRecord | None:
+        return await self._submit(lambda db: people.give(db, given))
+
+    async def grants(
+        self, now: float, *, agent: str = "", session_id: str = "", limit: int = 100
+    ) -> list[GrantRecord]:
+        return await self._read(lambda db: grants.live(db, now, agent, session_id, limit))
+
+    async def grant(self, grant_id: str) -> GrantRecord | None:
+        return await self._read(lambda db: grants.one(db, grant_id))
+
+    async def revoke(self, grant_id: str, by: str, actor: Actor, now: float) -> bool:
+        return await self._submit(lambda db: grants.revoke(db, grant_id, by, actor, now))
 
     async def pending(self, pending_id: str) -> PendingRecord | None:
         return await self._read(lambda db: people.pending(db, pending_id))
@@ -362,6 +383,12 @@ class SqliteStore:
     async def timer_done(self, timer_id: int) -> None:
         await self._submit(lambda db: db.execute(SQL["timer_done"], (timer_id,)).rowcount)
 
+    async def put_off_timer(self, timer_id: int, at: float) -> None:
+        await self._submit(lambda db: timing.put_off(db, timer_id, at))
+
+    async def fire(self, firing: Firing) -> bool:
+        return await self._submit(lambda db: timing.fire(db, firing))
+
     async def next_timer_at(self) -> float | None:
         return await self._read(lambda db: looking.first(db, "next_timer_at"))
 
@@ -405,6 +432,12 @@ class SqliteStore:
 
     async def audit_lines(self, limit: int = 100, before: int | None = None) -> list[AuditLine]:
         return await self._read(lambda db: audit.audit_lines(db, limit, before))
+
+    async def audit_after(self, seq: int, limit: int = 500) -> list[AuditLine]:
+        return await self._read(lambda db: audit.audit_after(db, seq, limit))
+
+    async def check_audit(self, seq: int, previous: str, limit: int = 500) -> Checked:
+        return await self._read(lambda db: audit.check(db, seq, previous, limit))
 
     async def verify_audit(self) -> int | None:
         return await self._read(audit.verify_audit)

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gateway.approvals import STOPPED
 from gateway.cancel import CancelToken
 from gateway.errors import GatewayError, LeaseLost, StoreError, ToolError
 from gateway.events import Event, ToolFinished, ToolStarted
@@ -21,6 +20,7 @@ from gateway.log import redact
 from gateway.messages import ToolResult
 from gateway.tools.base import CallContext, ToolOutput
 from gateway.tools.system import capped
+from gateway.verdicts import STOPPED
 
 GRACE = 0.5  # seconds that a call gets to end after it was told to
 _log = logging.getLogger(__name__)

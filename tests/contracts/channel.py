@@ -32,10 +32,11 @@ from channels.base import (
     Progress,
     TargetGone,
 )
+from tests.contracts.channel_cards import CardContract
 from tests.contracts.harness import RETRY_AFTER, ChannelHarness, Trouble, an_approval, in_order, settled
 
 
-class ChannelContract:
+class ChannelContract(CardContract):
     """Subclass me."""
 
     # ---- coming in

@@ -25,6 +25,7 @@ from channels.base import (
 T = TypeVar("T")
 Trouble = Literal["busy", "down", "gone"]
 RETRY_AFTER = 7.0  # seconds that a busy platform asks for
+PERSONAL = "a person's key"
 
 
 class Inbox:
@@ -38,11 +39,15 @@ class Inbox:
         self.presses: list[InboundPress] = []
         self.changes: list[InboundChange] = []
         self.attempts = 0
-        self._refusals = 0
+        self._refusals = self._silences = 0
         self._watchers: set[asyncio.Future[None]] = set()
 
     def refuse(self, times: int) -> None:
         self._refusals += times
+
+    def refuse_questions(self, times: int) -> None:
+        """The next questions about forms get no answer."""
+        self._silences += times
 
     async def message(self, message: InboundMessage) -> None:
         self._attempt()
@@ -57,6 +62,9 @@ class Inbox:
         self.changes.append(change)
 
     async def form(self, press: InboundPress) -> Form | str:
+        if self._silences:
+            self._silences -= 1
+            raise OSError("the store tells nothing now")
         forms = [form for card in self.cards for form in card.forms if form.data == press.data]
         return forms[0] if forms else "There is no such form."
 
@@ -78,7 +86,7 @@ class Inbox:
     async def waiting(self, actor: Actor) -> Sequence[Card]:
         return [card for card in self.cards if card.state == "open"]
 
-    async def wait_for(self, check: Callable[[], T], within: float = 10.0) -> T:
+    async def wait_for(self, check: Callable[[], T], within: float = 30.0) -> T:
         """Wait until `check` is true; bounded. Returns what it gave."""
         async with asyncio.timeout(within):
             while not (value := check()):
@@ -116,6 +124,8 @@ class ChannelHarness(Protocol):
     inbox: Inbox
     thread: ThreadKey  # the private conversation
     person: Actor
+    personal: ThreadKey  # names the person where else a conversation stands, as `notify` entries do
+    role: str  # what a card in `thread` can ask beside people, as the platform names it; "" for nothing
     secret: str  # what no error may hold
     troubles: frozenset[Trouble]  # which kinds `trouble` can cause
 
@@ -134,7 +144,11 @@ class ChannelHarness(Protocol):
     async def press(self, ref: MessageRef, label: str) -> None:
         """The person presses the button, or picks the option, with this label on this message."""
 
-    async def submit(self, form: Form, values: dict[str, str]) -> None:
+    async def press_call(self, ref: MessageRef, number: int, label: str) -> None:
+        """The same for a button of the card's n-th call (from 1), which may stand in a section of its
+        own or be labelled with the number (`2 Deny`)."""
+
+    async def submit(self, form: Form, values: Mapping[str, str | tuple[str, ...]]) -> None:
         """The person fills in the form that a press has opened."""
 
     async def seen(self) -> list[Seen]:
@@ -175,6 +189,50 @@ def an_approval(**changes: Any) -> Card:
         ),
     )
     return replace(card, **changes)
+
+
+def a_shared_card(orders: Sequence[str]) -> Card:
+    """An open card with one call for each order, as the gateway makes it."""
+    calls = tuple(_call(number, order) for number, order in enumerate(orders, 1))
+    card = Card(
+        card_id=calls[0].card_id,
+        kind="approval",
+        state="open",
+        title=f"Approve {len(calls)} calls?",
+        deciders="Ada",
+        calls=calls,
+    )
+    return _with_buttons_for_all(card)
+
+
+def _call(number: int, order: str) -> Card:
+    card_id = f"p_{number:020}"
+    return an_approval(
+        card_id=card_id,
+        fields=(CardField(name="order_id", value=order), CardField(name="amount", value="20")),
+        code=f"cd{number:03}",
+        buttons=(
+            Button(label="Approve", data=f"v1:{card_id}:a", tone="primary"),
+            Button(label="Deny", data=f"v1:{card_id}:d", tone="danger"),
+        ),
+    )
+
+
+def decide(card: Card, number: int, status: str) -> Card:
+    """The shared card after the decision about its n-th call, counted from 1."""
+    calls = tuple(settled(call, status) if n == number else call for n, call in enumerate(card.calls, 1))
+    waiting = sum(call.state == "open" for call in calls)
+    told = f"{len(calls) - waiting} of {len(calls)} decided"
+    return _with_buttons_for_all(
+        replace(card, calls=calls, status=told, state="open" if waiting else "decided")
+    )
+
+
+def _with_buttons_for_all(card: Card) -> Card:
+    waiting = sum(call.state == "open" for call in card.calls)
+    yes = Button(label=f"Approve all ({waiting})", data=f"v1:{card.card_id}:Y", tone="primary")
+    no = Button(label=f"Deny all ({waiting})", data=f"v1:{card.card_id}:N", tone="danger")
+    return replace(card, buttons=(yes, no) if waiting > 1 else ())
 
 
 def settled(card: Card, status: str) -> Card:

@@ -6,18 +6,27 @@ opened on its data.
 
 from __future__ import annotations
 
+from tests.contracts.store_grants import GrantContract
 from tests.contracts.store_inbox import InboxContract
 from tests.contracts.store_outbox import OutboxContract
 from tests.contracts.store_people import PeopleContract
 from tests.contracts.store_record import RecordContract
 from tests.contracts.store_scene import StoreHarness
 from tests.contracts.store_stops import StopContract
+from tests.contracts.store_timers import TimerContract
 from tests.contracts.store_turns import TurnContract
 
 __all__ = ["StoreContract", "StoreHarness"]
 
 
 class StoreContract(
-    InboxContract, TurnContract, PeopleContract, StopContract, OutboxContract, RecordContract
+    InboxContract,
+    TurnContract,
+    PeopleContract,
+    GrantContract,
+    StopContract,
+    OutboxContract,
+    RecordContract,
+    TimerContract,
 ):
     """All of it."""

@@ -63,14 +63,16 @@ class RecordContract:
         await word(store, first, harness.clock, edited, via="telegram message 7")
         await word(store, second, harness.clock, Deny(feedback="no"), actor=BOB, by="Bob")
         found = await lines(store)
-        assert [line.kind for line in found] == ["requested", "requested", "approved", "denied"]
-        approved, denied = found[2], found[3]
+        assert [line.kind for line in found] == ["requested", "requested", "edited", "approved", "denied"]
+        changed, approved, denied = found[2:]
+        assert (changed.actor, changed.body["changed"]) == (str(ANN), ["amount"])
+        assert changed.args_hash == approved.body["executed_hash"] != first.args_hash
         assert (approved.actor, approved.pending_id) == (str(ANN), first.pending_id)
         assert (approved.args_hash, approved.session_id) == (first.args_hash, stop.session_id)
         assert approved.body["via"] == "telegram message 7"
         assert approved.body["executed_hash"] not in ("", first.args_hash)
         assert (denied.actor, denied.body["feedback"]) == (str(BOB), "no")
-        assert [line.seq for line in found] == [1, 2, 3, 4]
+        assert [line.seq for line in found] == [1, 2, 3, 4, 5]
 
     async def test_c047_an_expiry_is_on_record_as_the_clock_s_and_nobody_s(
         self, harness: StoreHarness, store: Store

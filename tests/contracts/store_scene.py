@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from gateway.approvals import Approve, Pending, Question, Resolution, TurnCheckpoint
+from gateway.approvals import Approve, Pending, Resolution, TurnCheckpoint
 from gateway.budget import Spent
 from gateway.journal import CallRow
 from gateway.messages import (
@@ -23,6 +23,7 @@ from gateway.messages import (
     tool_results,
     user,
 )
+from gateway.questions import Question
 from gateway.store.base import Store
 from gateway.store.rows import (
     Accepted,

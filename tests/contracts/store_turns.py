@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from gateway.approvals import INTERRUPTED
 from gateway.errors import LeaseLost
 from gateway.history import repaired
 from gateway.messages import Message, assistant, tool_results, user
 from gateway.store.base import LEASE_SECONDS, Store
 from gateway.store.rows import Claim, Lease
+from gateway.verdicts import INTERRUPTED
 from tests.contracts.store_scene import (
     KEY,
     OTHER,

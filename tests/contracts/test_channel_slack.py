@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
@@ -35,6 +35,8 @@ class SlackHarness:
         server.app.events = events
         self.thread = ThreadKey("slack", "T1", DIRECT, self.root.ts)
         self.person = Actor("slack", "T1", ADA)
+        self.personal = ThreadKey("slack", "T1", ADA, "")
+        self.role = "S1"
 
     async def start(self) -> None:
         channel = self.channel = quick(self.server, self._over)
@@ -62,7 +64,10 @@ class SlackHarness:
     async def press(self, ref: MessageRef, label: str) -> None:
         self.server.press(ADA, *unpack_ref(ref), label)
 
-    async def submit(self, form: Form, values: dict[str, str]) -> None:
+    async def press_call(self, ref: MessageRef, number: int, label: str) -> None:
+        self.server.press(ADA, *unpack_ref(ref), f"{number} {label}")
+
+    async def submit(self, form: Form, values: Mapping[str, str | tuple[str, ...]]) -> None:
         await self.server.wait_view(ADA)
         labels = {field.name: field.label for field in form.fields}
         sent = await self.server.submit_view(ADA, {labels[name]: value for name, value in values.items()})

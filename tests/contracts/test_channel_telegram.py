@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
@@ -30,6 +30,7 @@ class TelegramHarness:
         bot = TOKEN.partition(":")[0]
         self.thread = ThreadKey("telegram", bot, str(ADA), "")
         self.person = Actor("telegram", bot, str(ADA))
+        self.personal, self.role = self.thread, ""
 
     async def restart(self) -> None:
         await self.channel.stop()
@@ -48,11 +49,15 @@ class TelegramHarness:
     async def press(self, ref: MessageRef, label: str) -> None:
         self.server.click(self._message(ref), label, ADA)
 
-    async def submit(self, form: Form, values: dict[str, str]) -> None:
+    async def press_call(self, ref: MessageRef, number: int, label: str) -> None:
+        await self.press(ref, f"{number} {label}")
+
+    async def submit(self, form: Form, values: Mapping[str, str | tuple[str, ...]]) -> None:
         chat = self.server.chats[ADA]
         prompt = await self.server.wait_for(lambda: max(chat.force_replies, default=0))
-        text = "\n".join(f"{name}: {value}" for name, value in values.items())
-        self.server.say(ADA, ADA, next(iter(values.values())) if len(values) == 1 else text, reply_to=prompt)
+        said = {name: v if isinstance(v, str) else ", ".join(v) for name, v in values.items()}
+        lines = "\n".join(f"{name}: {value}" for name, value in said.items())
+        self.server.say(ADA, ADA, next(iter(said.values())) if len(said) == 1 else lines, reply_to=prompt)
 
     async def seen(self) -> list[Seen]:
         return [self._seen(message) for message in self.server.from_bot(ADA)]

@@ -4,12 +4,14 @@ import { showAudit } from "/static/audit.js";
 import { Composer } from "/static/composer.js";
 import { Conversation } from "/static/conversation.js";
 import { $, h, show, soon } from "/static/dom.js";
+import { showGrants } from "/static/grants.js";
 import { refreshLists } from "/static/lists.js";
 import { call, Line, Refused, Unreachable, whenLoggedOut } from "/static/net.js";
 
 const POLL_MS = 15_000; // changes in other channels and replicas send no nudge to this page
 let me = null, agent = "", session = null, line = null, looking = null, again = false, wanted = null;
 
+const PANELS = { audit: ["Audit log", showAudit], grants: ["Grants", showGrants] };
 const lookSoon = soon(() => look(), 40);
 const conversation = new Conversation({ look: lookSoon, render });
 const composer = new Composer({ where: () => ({ session, agent }), sent, command });
@@ -39,23 +41,23 @@ async function render(text) {
 
 function place() {
   const [view, id, pending] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
-  return view === "s" && id ? { view: "session", id, pending: pending ?? null } : { view: view === "audit" ? "audit" : "new", id: null, pending: null };
+  return view === "s" && id ? { view: "session", id, pending: pending ?? null } : { view: PANELS[view] ? view : "new", id: null, pending: null };
 }
 
 async function open() {
   const { view, id, pending } = place();
   wanted = pending;
   drawer(false);
-  const audit = view === "audit";
-  for (const [name, visible] of [["audit", audit], ["view", !audit], ["composer", !audit]]) show($(name), visible);
+  const panel = PANELS[view];
+  for (const [name, visible] of [["audit", panel], ["view", !panel], ["composer", !panel]]) show($(name), Boolean(visible));
   $("view").classList.toggle("fresh", view === "new");
-  if (audit) {
+  if (panel) {
     line?.close();
     line = null;
     [session, looking] = [null, null];
-    head("Audit log", "");
+    head(panel[0], "");
     conversation.clear(null);
-    await quietly(showAudit);
+    await quietly(panel[1]);
     follow();
   } else if (id !== session || !line) {
     session = id;

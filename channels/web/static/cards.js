@@ -3,6 +3,9 @@
 import { call } from "/static/net.js";
 import { announce, fullTime, h, shortTime, span, time, typing } from "/static/dom.js";
 import { editForm } from "/static/forms.js";
+import { passing } from "/static/passing.js";
+import { previewOf } from "/static/preview.js";
+import { questionControls } from "/static/questions.js";
 
 const STATE_WORDS = { decided: "Decided", expired: "Expired", superseded: "Closed" };
 const OUTCOME_WORDS = {
@@ -20,7 +23,7 @@ export function makeCard(card, { settled }) {
   let drawn = "", busy = false;
 
   element.update = (next) => {
-    const print = JSON.stringify([next.state, next.status, next.decided_by, next.expires_at, next.fields]);
+    const print = JSON.stringify([next.state, next.status, next.decided_by, next.expires_at, next.fields, next.deciders, next.hidden]);
     if (print === drawn) return; // an open form keeps its place
     drawn = print;
     card = next;
@@ -67,10 +70,20 @@ export function makeCard(card, { settled }) {
   }
 
   const resolve = (body, options) => press(`/pending-approvals/${encodeURIComponent(card.pending_id)}/resolve`, body, options);
-  const answer = (value) => press(`/pending-questions/${encodeURIComponent(card.pending_id)}/answer`, { answer: value });
+  const answer = (value, options) => press(`/pending-questions/${encodeURIComponent(card.pending_id)}/answer`, { answer: value }, options);
 
   function open() {
+    if (card.hidden) return openHidden();
     return card.kind === "approval" ? openApproval() : openQuestion();
+  }
+
+  /** What its rule shows to those who may decide, seen by somebody else. */
+  function openHidden() {
+    element.onkeydown = null;
+    return [
+      card.kind === "approval" ? head("Needs approval", card.tool) : head("Question", ""),
+      h("p.faint", { testid: "hidden" }, "What exactly is asked for is shown to those who may decide."), facts(card),
+    ];
   }
 
   function openApproval() {
@@ -103,9 +116,9 @@ export function makeCard(card, { settled }) {
     const buttons = h("div.buttons", { testid: "card-buttons" },
       button("approve", "Approve", "primary", actions.approve, "A, while the card has the focus"),
       card.scopes.includes("session") ? button("approve-session", "For this session", "plain", () => approve("session"),
-        "Approve, and do not ask again for exactly this in this conversation") : null,
+        card.covers || "Approve, and do not ask again for exactly this in this conversation") : null,
       card.scopes.includes("always") ? button("approve-always", "Always", "plain", () => approve("always"),
-        "Approve, and never ask again for exactly this") : null,
+        card.covers || "Approve, and never ask again for exactly this") : null,
       card.fields.length || card.schema ? button("edit", "Edit", "plain", actions.edit, "E, while the card has the focus") : null,
       button("deny", "Deny", "danger", actions.deny, "D, while the card has the focus"),
       button("deny-feedback", "Deny with feedback", "danger.soft", actions.feedback));
@@ -113,28 +126,22 @@ export function makeCard(card, { settled }) {
     return [
       head("Needs approval", card.tool),
       card.reason ? h("p.reason", {}, card.reason) : null,
-      card.preview ? h("pre.preview", { testid: "preview" }, card.preview) : null,
-      argumentList(card.fields), facts(card), buttons, extra,
+      ...previewOf(card),
+      argumentList(card.fields), card.covers ? h("p.faint", { testid: "covers" }, card.covers) : null,
+      facts(card), buttons, passing(card, { press, put, back }), extra,
     ].filter(Boolean);
   }
 
   function openQuestion() {
-    const pick = (index) => card.options[index] && answer(card.options[index].value);
-    const handlers = {};
-    let choices = null;
-    if (card.options.length && card.multi) choices = multi(card, answer, handlers);
-    else if (card.options.length) {
-      card.options.forEach((_, index) => { if (index < 9) handlers[String(index + 1)] = () => pick(index); });
-      choices = h("div.choices", {}, card.options.map((option, index) =>
-        h("button.choice", { type: "button", testid: "option", data: { value: option.value }, onclick: () => pick(index) },
-          h("span.number", { "aria-hidden": "true" }, String(index + 1)),
-          h("span", {}, option.label, option.description ? h("span.faint", {}, option.description) : null))));
-    }
+    const handlers = {}, extra = h("div.extra");
+    const back = () => { extra.replaceChildren(); element.focus(); };
+    const put = (form) => { extra.replaceChildren(form); form.querySelector("input").focus(); };
+    const controls = questionControls(card, answer, handlers);
     element.onkeydown = keys(handlers, element);
-    const free = card.allow_text || !card.options.length ? freeText(card, answer) : null;
     const unknown = card.about === "unknown"; // the gateway asks: which call it was must be seen
     return [head(unknown ? "Outcome unknown" : "Question", unknown ? card.tool : ""),
-      h("p.question", { testid: "question" }, card.question), unknown ? argumentList(card.fields) : null, choices, free, facts(card),
+      h("p.question", { testid: "question" }, card.question, card.hint ? h("span.faint", {}, ` ${card.hint}`) : null),
+      unknown ? argumentList(card.fields) : null, ...controls, facts(card), passing(card, { press, put, back }), extra,
     ].filter(Boolean);
   }
 
@@ -144,7 +151,7 @@ export function makeCard(card, { settled }) {
     return [
       h("p.verdict", { testid: "card-status" }, seal(card), h("span", {}, card.status || words),
         card.decided_at ? h("span.faint", {}, " ", time(card.decided_at)) : null),
-      card.kind === "question" ? h("p.question", {}, card.question) : null,
+      card.kind === "question" && card.question ? h("p.question", {}, card.question) : null,
     ].filter(Boolean);
   }
 
@@ -164,7 +171,8 @@ const label = (card) =>
 const head = (badge, name) => h("header", {}, h("span.badge.hot", {}, badge), name ? h("h3.mono", { testid: "card-tool" }, name) : null);
 
 /** Every argument, whole. Long ones say how long they are, so that nothing hides below a fold. */
-export function argumentList(fields) {
+export function argumentList(fields, hidden = false) {
+  if (hidden) return h("p.faint", { testid: "hidden-arguments" }, "Only those who may decide see the arguments.");
   if (!fields.length) return h("p.faint", { testid: "no-arguments" }, "Called without arguments.");
   const long = (field) => field.value.length > 80 || field.value.includes("\n");
   return h("dl.args", { testid: "arguments" }, fields.map((field) => h("div", { class: long(field) ? "long" : null },
@@ -194,34 +202,6 @@ function feedbackForm(back, deny) {
   }, field, h("div.buttons", {},
     h("button.danger", { type: "submit", testid: "feedback-submit" }, "Deny and say why"),
     h("button.quiet", { type: "button", onclick: back }, "Cancel")));
-}
-
-function multi(card, answer, handlers) {
-  const boxes = card.options.map((option) => h("input", { type: "checkbox", value: option.value }));
-  const confirm = h("button.primary", { type: "submit", testid: "confirm", disabled: true }, "Confirm");
-  const look = () => { confirm.disabled = !boxes.some((box) => box.checked); };
-  boxes.forEach((box, index) => { if (index < 9) handlers[String(index + 1)] = () => { box.checked = !box.checked; look(); }; });
-  return h("form.choices", {
-    onchange: look,
-    onsubmit: (event) => {
-      event.preventDefault();
-      answer(card.options.filter((_, index) => boxes[index].checked).map((option) => option.value));
-    },
-  }, card.options.map((option, index) => h("label.choice", { testid: "option", data: { value: option.value } }, boxes[index],
-    h("span", {}, option.label, option.description ? h("span.faint", {}, option.description) : null))),
-  h("div.buttons", {}, confirm));
-}
-
-function freeText(card, answer) {
-  const words = card.options.length ? "Something else" : "Your answer";
-  const field = h("input", { type: "text", testid: "answer-text", "aria-label": words, placeholder: words });
-  return h("form.free", {
-    onsubmit: (event) => {
-      event.preventDefault();
-      if (!field.value.trim()) field.focus();
-      else answer(card.multi ? [field.value.trim()] : field.value.trim());
-    },
-  }, field, h("button.plain", { type: "submit", testid: "answer-submit" }, "Answer"));
 }
 
 /** Single keys work while the card itself has the focus, never while somebody types or is on a button. */

@@ -2,6 +2,7 @@
 // Events only hasten the next look at the stored state; nothing is shown that a reload would take away.
 
 import { argumentList, makeCard } from "/static/cards.js";
+import { makeShared } from "/static/shared.js";
 import { $, announce, h, markup, show, soon } from "/static/dom.js";
 
 const CALL_WORDS = {
@@ -31,7 +32,7 @@ export class Conversation {
 
   clear(session) {
     Object.assign(this, {
-      session, total: 0, calls: new Map(), states: new Map(), cards: new Map(), noticed: 0, passing: [], turns: 0, said: "", live: "", html: "", final: false,
+      session, total: 0, calls: new Map(), states: new Map(), cards: new Map(), shared: new Map(), noticed: 0, passing: [], turns: 0, said: "", live: "", html: "", final: false,
       step: "", trouble: "", status: "idle", sending: [],
     });
     this.log.replaceChildren();
@@ -56,6 +57,7 @@ export class Conversation {
     });
     for (const call of view.calls) this.#setCall(call.call_id, call.is_error ? "error" : call.state, call.content);
     for (const card of view.cards) this.#placeCard(card);
+    this.#together(view.cards);
     this.#stored(view.notices, Infinity);
     if (current) {
       this.status = view.status;
@@ -165,7 +167,7 @@ export class Conversation {
     const chip = h("details.chip", { testid: "tool-chip" },
       h("summary", {}, h("span.dot", { "aria-hidden": "true" }), h("span.mono", {}, block.name),
         h("span.gist.faint", {}, gist.slice(0, 160)), state),
-      argumentList(block.fields ?? []), result);
+      argumentList(block.fields ?? [], block.hidden), result);
     const element = h("div.call", { data: { callId: block.id, tool: block.name } }, chip);
     this.calls.set(block.id, { element, state, result });
     const known = this.states.get(block.id) ?? { state: block.invalid ? "error" : "asked", content: block.invalid ?? "" };
@@ -198,6 +200,26 @@ export class Conversation {
     if (call) {
       if (element.parentElement !== call) call.append(element);
       call.dataset.card = `${card.kind}-${card.state}`;
+    }
+  }
+
+  /** Calls that are decided together stand in one frame, until all of them are decided. */
+  #together(cards) {
+    const groups = new Map();
+    for (const card of cards) if (card.card) groups.set(card.card, [...(groups.get(card.card) ?? []), card]);
+    for (const [id, members] of groups) {
+      let frame = this.shared.get(id);
+      if (members.length > 1 && members.some((card) => card.state === "open")) {
+        frame ??= makeShared(id, { settled: (drawn, result) => this.settled(drawn, result) });
+        this.shared.set(id, frame);
+        for (const card of members.sort((one, other) => one.place - other.place)) {
+          frame.take(this.calls.get(card.call_id)?.element ?? this.cards.get(card.pending_id));
+        }
+        frame.update(members);
+      } else if (frame) {
+        frame.dissolve();
+        this.shared.delete(id);
+      }
     }
   }
 

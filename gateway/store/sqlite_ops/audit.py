@@ -6,7 +6,7 @@ import hashlib
 from sqlite3 import Connection
 
 from gateway.messages import Json, canonical_json
-from gateway.store.rows import AuditLine
+from gateway.store.rows import AuditLine, Checked
 from gateway.store.sqlite_ops.codec import SQL, Row, loads
 
 
@@ -42,15 +42,25 @@ def audit_lines(db: Connection, limit: int, before: int | None) -> list[AuditLin
 
 def verify_audit(db: Connection) -> int | None:
     """See Store.verify_audit."""
-    previous, expected = "", 1
-    while True:
-        rows = db.execute(SQL["audit_from"], (expected - 1, 500)).fetchall()
-        for row in rows:
-            if row[0] != expected or row[8] != previous or row[9] != _hash(row[:9]):
-                return expected
-            previous, expected = row[9], expected + 1
-        if len(rows) < 500:
-            return None
+    checked = Checked(seq=0, hash="", bad=None, ended=False)
+    while not checked.ended and checked.bad is None:
+        checked = check(db, checked.seq, checked.hash, 500)
+    return checked.bad
+
+
+def check(db: Connection, seq: int, previous: str, limit: int) -> Checked:
+    """See Store.check_audit."""
+    rows = db.execute(SQL["audit_from"], (seq, limit)).fetchall()
+    for row in rows:
+        if row[0] != seq + 1 or row[8] != previous or row[9] != _hash(row[:9]):
+            return Checked(seq=seq, hash=previous, bad=seq + 1, ended=False)
+        seq, previous = row[0], row[9]
+    return Checked(seq=seq, hash=previous, bad=None, ended=len(rows) < limit)
+
+
+def audit_after(db: Connection, seq: int, limit: int) -> list[AuditLine]:
+    """See Store.audit_after."""
+    return [_line(row) for row in db.execute(SQL["audit_from"], (seq, limit))]
 
 
 def _line(row: Row) -> AuditLine:

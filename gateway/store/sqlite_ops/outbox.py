@@ -161,16 +161,17 @@ def _redraw(key: ThreadKey, card: str, ref: str, revealed: bool) -> Outgoing:
 
 
 def enqueue_later(db: Connection, rows: Sequence[Outgoing], now: float) -> None:
-    """Add redraws without claiming them: whoever looks next sends them."""
+    """Add rows without claiming them: whoever looks next sends them."""
     for row in rows:
-        db.execute(SQL["drop_older_redraws"], (row.pending_id, row.ref, *row.key))
+        if row.kind == "redraw":
+            db.execute(SQL["drop_older_redraws"], (row.pending_id, row.ref, *row.key))
         db.execute(
             SQL["insert_delivery"],
             (
                 *row.key,
                 row.kind,
                 "queued",
-                "",
+                row.session_id,
                 row.pending_id,
                 dumps(row.payload),
                 row.ref,

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from sqlite3 import Connection
 
+import msgspec
+
 from gateway.approvals import (
+    CANCELLED,
     CLOSED_OUTCOME,
+    NEWER_MESSAGE,
     Answer,
     Approve,
     Deny,
@@ -16,7 +20,16 @@ from gateway.approvals import (
     next_state,
 )
 from gateway.messages import Actor, Json, ThreadKey, call_hash, new_id, user
-from gateway.store.rows import FEEDBACK, PendingRecord, Resolved, StopDone, Verdict
+from gateway.store.rows import (
+    FEEDBACK,
+    Accepted,
+    Given,
+    Incoming,
+    PendingRecord,
+    Resolved,
+    StopDone,
+    Verdict,
+)
 from gateway.store.sqlite_ops import outbox
 from gateway.store.sqlite_ops.audit import append_audit
 from gateway.store.sqlite_ops.codec import SQL, dumps, pending_record
@@ -110,7 +123,8 @@ def _decide(
 def _decided(db: Connection, record: PendingRecord, verdict: Verdict) -> Resolved:
     """Everything that follows from a decision, in the same transaction."""
     db.execute(SQL["timers_of_subject_done"], (record.id,))
-    _audit(db, record, verdict, _KINDS[type(verdict.resolution)], _audit_body(record, verdict))
+    _audit_edit(db, record, verdict)
+    _audit(db, record, verdict, _kind(verdict.resolution), _audit_body(record, verdict))
     _grant(db, record, verdict)
     if isinstance(verdict.resolution, Deny):
         if verdict.stops_batch:
@@ -124,7 +138,7 @@ def _decided(db: Connection, record: PendingRecord, verdict: Verdict) -> Resolve
         key, message_id = verdict.consumes
         used(db, key, message_id)
     db.execute(SQL["batch_has_decisions"], (verdict.at, record.session_id))
-    outbox.enqueue_later(db, outbox.redraws_of(db, record.id), verdict.at)
+    outbox.enqueue_later(db, (*outbox.redraws_of(db, record.id), *verdict.outgoing), verdict.at)
     still_open = _still_open(db, record.session_id)
     return Resolved(
         outcome="recorded" if still_open else "resumed", record=pending(db, record.id), still_open=still_open
@@ -178,7 +192,7 @@ def _grant(db: Connection, record: PendingRecord, verdict: Verdict) -> None:
         ),
     )
     body: Json = {"grant": grant_id, "scope": resolution.scope, "tool": record.pending.tool}
-    _audit(db, record, verdict, "granted", body)
+    _audit(db, record, verdict, "granted", body, call_hash(record.pending.tool, args))
 
 
 _KINDS: dict[type[Resolution], str] = {
@@ -188,6 +202,24 @@ _KINDS: dict[type[Resolution], str] = {
     Expire: "expired",
     Supersede: "superseded",
 }
+
+
+def _kind(resolution: Resolution) -> str:
+    """How the record calls it. What somebody took back was refused by nobody."""
+    cancelled = isinstance(resolution, Supersede) and resolution.by == CANCELLED
+    return CANCELLED if cancelled else _KINDS[type(resolution)]
+
+
+def _audit_edit(db: Connection, record: PendingRecord, verdict: Verdict) -> None:
+    """A line about the changes themselves: which arguments, never their values."""
+    resolution, proposed = verdict.resolution, record.pending.args
+    if not isinstance(resolution, Approve) or resolution.edited_args is None:
+        return
+    edited = resolution.edited_args
+    changed = [n for n in sorted(proposed.keys() | edited.keys()) if proposed.get(n) != edited.get(n)]
+    digest = call_hash(record.pending.tool, edited)
+    body: Json = {"tool": record.pending.tool, "by": verdict.by, "changed": changed}
+    _audit(db, record, verdict, "edited", {**body, "proposed_hash": record.pending.args_hash}, digest)
 
 
 def _audit_body(record: PendingRecord, verdict: Verdict) -> Json:
@@ -202,7 +234,9 @@ def _audit_body(record: PendingRecord, verdict: Verdict) -> Json:
     return body
 
 
-def _audit(db: Connection, record: PendingRecord, verdict: Verdict, kind: str, body: Json) -> None:
+def _audit(
+    db: Connection, record: PendingRecord, verdict: Verdict, kind: str, body: Json, args_hash: str = ""
+) -> None:
     append_audit(
         db,
         verdict.at,
@@ -211,7 +245,7 @@ def _audit(db: Connection, record: PendingRecord, verdict: Verdict, kind: str, b
         body,
         session_id=record.session_id,
         pending_id=record.id,
-        args_hash=record.pending.args_hash,
+        args_hash=args_hash or record.pending.args_hash,
     )
 
 
@@ -259,7 +293,7 @@ def stop(
     now: float,
     turn_id: str = "",
 ) -> StopDone:
-    """See Store.stop. `cause`: /stop or /new."""
+    """See Store.stop. `cause`: /stop, /new, or a newer message."""
     if not session_id:
         row = db.execute(SQL["thread_session"], key).fetchone()
         if row is None:
@@ -279,6 +313,52 @@ def stop(
         closed=tuple(r for r in records if r is not None),
         queued=queued,
     )
+
+
+def superseding(db: Connection, incoming: Incoming, accepted: Accepted) -> Accepted:
+    """A newer message of an agent whose open requests it closes. What became of a cut-off call is
+    never settled by a message."""
+    session_id = accepted.session_id
+    if accepted.outcome != "queued" or not accepted.waiting_for or not incoming.supersedes:
+        return accepted
+    agent = db.execute(SQL["session_head"], (session_id,)).fetchone()[1]
+    if agent not in incoming.supersedes or db.execute(SQL["unknown_waits"], (session_id,)).fetchone():
+        return accepted
+    done = stop(
+        db,
+        incoming.key,
+        session_id,
+        incoming.by,
+        incoming.actor,
+        NEWER_MESSAGE,
+        incoming.received_at,
+    )
+    return msgspec.structs.replace(accepted, waiting_for=(), closed=len(done.closed))
+
+
+def give(db: Connection, given: Given) -> PendingRecord | None:
+    """See Store.give."""
+    record = pending(db, given.pending_id)
+    if record is None:
+        return None
+    changed = msgspec.structs.replace(record.pending, approvers=given.approvers)
+    values = {"id": record.id, "body": dumps(changed), "at": given.at}
+    if db.execute(SQL["change_pending"], values).rowcount == 0:
+        return None
+    body: Json = {"tool": changed.tool, "by": given.by, "via": given.via}
+    body |= {"before": list(record.pending.approvers), "after": list(given.approvers)}
+    append_audit(
+        db,
+        given.at,
+        "reassigned",
+        str(given.actor),
+        body,
+        session_id=record.session_id,
+        pending_id=record.id,
+        args_hash=changed.args_hash,
+    )
+    outbox.enqueue_later(db, outbox.redraws_of(db, record.id), given.at)
+    return pending(db, record.id)
 
 
 def fresh_session(

@@ -23,7 +23,7 @@ from gateway.store.rows import (
     PendingRecord,
     TurnEnd,
 )
-from gateway.store.sqlite_ops import outbox, people
+from gateway.store.sqlite_ops import outbox, people, timing
 from gateway.store.sqlite_ops.audit import append_audit
 from gateway.store.sqlite_ops.codec import (
     SQL,
@@ -192,6 +192,7 @@ def calls_started(
     now: float,
     events: str,
     edited: Mapping[str, tuple[Json, str]],
+    allowed: Mapping[str, str],
 ) -> None:
     """See Store.calls_started."""
     _held(db, lease)
@@ -200,8 +201,29 @@ def calls_started(
         if call_id in edited:
             args, digest = edited[call_id]
             db.execute(SQL["edit_call"], (dumps(args), digest, lease.session_id, call_id))
+        if call_id in allowed:
+            _executed(db, lease.session_id, call_id, allowed[call_id], now)
     if events:
         db.execute(SQL["add_events"], (events, *turn_place(lease.turn_id)))
+
+
+def _executed(db: Connection, session_id: str, call_id: str, grant_id: str, now: float) -> None:
+    """A call begins that a person's word has set free: on which arguments, and whose word."""
+    tool, digest, attempt = db.execute(SQL["call_hash"], (session_id, call_id)).fetchone()
+    body: Json = {"tool": tool, "call": call_id, "attempt": attempt}
+    pending_id = actor = ""
+    row = db.execute(SQL["decision_of_call"], (session_id, call_id)).fetchone()
+    if row is not None:
+        pending_id, actor, body["by"] = row
+    elif grant_id:
+        given = db.execute(SQL["grant"], (grant_id,)).fetchone()
+        body["grant"] = grant_id
+        actor = given[6] if given is not None else ""
+    else:  # a rule had allowed it, before the program or the turn stopped
+        return
+    append_audit(
+        db, now, "executed", actor, body, session_id=session_id, pending_id=pending_id, args_hash=digest
+    )
 
 
 def call_done(db: Connection, lease: Lease, result: ToolResult, full: str | None, now: float) -> None:
@@ -327,8 +349,7 @@ def _insert_pending(
             pending.card_id,
         ),
     )
-    if pending.expires_at is not None:
-        db.execute(SQL["insert_timer"], ("expiry", pending.pending_id, pending.expires_at, "{}"))
+    timing.insert_timers(db, pending, now)
     append_audit(
         db,
         now,

@@ -366,7 +366,7 @@ class Gateway(World):
         """The sessions that are connected and ready."""
         return [s for s in self.sessions if s.ready and s.connection and s.connection.running.is_set()]
 
-    async def wait_ready(self, count: int = 1, within: float = 10.0) -> list[Session]:
+    async def wait_ready(self, count: int = 1, within: float = 30.0) -> list[Session]:
         """Wait until exactly that many sessions are connected."""
         await self.wait_for(lambda: len(self.live()) == count, within)
         return self.live()

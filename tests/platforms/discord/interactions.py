@@ -70,12 +70,12 @@ class Interaction:
         """The words of what was shown for this person's eyes only, "" while it says `thinking`."""
         return [shown(message) for message in self.messages if message["flags"] & limits.EPHEMERAL]
 
-    async def taken(self, within: float = 10.0) -> Interaction:
+    async def taken(self, within: float = 30.0) -> Interaction:
         """Wait for the first response, or for its failing."""
         await self.world.wait_for(lambda: self.acknowledged or self.failed, within)
         return self
 
-    async def told(self, count: int = 1, within: float = 10.0) -> list[str]:
+    async def told(self, count: int = 1, within: float = 30.0) -> list[str]:
         """Wait for that many texts for this person's eyes only, none of them still `thinking`."""
         await self.world.wait_for(lambda: len([t for t in self.texts if t]) >= count, within)
         return self.texts
@@ -290,6 +290,8 @@ class Interactions(Gateway):
 
     def remove_by_token(self, found: Interaction, message: Json) -> None:
         """DELETE of a message."""
+        if message is found.original:
+            found.original = None
         if message["flags"] & limits.EPHEMERAL:
             self.ephemeral[found.user] = [m for m in self.ephemeral[found.user] if m is not message]
             self.changed()

@@ -22,10 +22,15 @@ def place_of(ask: Ask) -> Channel:
 
 
 def told(ask: Ask, place: Channel, message: Json) -> Json:
-    """A message as REST shows it: without words when the content intent was not granted."""
+    """A message as REST shows it: without words when the content intent was not granted, and with fresh
+    addresses of its files."""
     granted = CONTENT if ask.server.message_content else 0
     seen = veiled(message | ({"guild_id": place.guild} if place.guild else {}), granted, ask.server.bot_id)
-    return {name: value for name, value in seen.items() if name != "guild_id"}
+    seen = {name: value for name, value in seen.items() if name != "guild_id"}
+    if seen.get("attachments"):
+        fresh = [(file, ask.server.signed(ask.server.files[file["id"]])) for file in seen["attachments"]]
+        seen["attachments"] = [file | {"url": url, "proxy_url": url} for file, url in fresh]
+    return seen
 
 
 def own(ask: Ask, place: Channel) -> Json:

@@ -97,7 +97,7 @@ class Seeing(Interactions):
 
     # ---- waiting
 
-    async def wait_messages(self, channel: str, count: int, within: float = 10.0) -> list[Json]:
+    async def wait_messages(self, channel: str, count: int, within: float = 30.0) -> list[Json]:
         """Wait until our bot has that many messages there, none of them `thinking`; those messages."""
 
         def found() -> list[Json]:
@@ -108,13 +108,13 @@ class Seeing(Interactions):
 
         return await self.wait_for(found, within)
 
-    async def wait_calls(self, pattern: str, count: int, within: float = 10.0) -> list[Call]:
+    async def wait_calls(self, pattern: str, count: int, within: float = 30.0) -> list[Call]:
         """Wait until that many calls were made; those calls."""
         return await self.wait_for(
             lambda: self.called(pattern) if len(self.called(pattern)) >= count else [], within
         )
 
-    async def wait_ephemerals(self, user: str, count: int, within: float = 10.0) -> list[str]:
+    async def wait_ephemerals(self, user: str, count: int, within: float = 30.0) -> list[str]:
         """Wait until a person has that many private messages with words; all their words."""
 
         def found() -> list[str]:
@@ -123,13 +123,13 @@ class Seeing(Interactions):
 
         return await self.wait_for(found, within)
 
-    async def wait_thread(self, channel: str, count: int = 1, within: float = 10.0) -> str:
+    async def wait_thread(self, channel: str, count: int = 1, within: float = 30.0) -> str:
         """Wait until a channel has that many threads; the newest one's id."""
         return await self.wait_for(
             lambda: self.threads(channel)[-1] if len(self.threads(channel)) >= count else "", within
         )
 
-    async def wait_modal(self, user: str, within: float = 10.0) -> Interaction:
+    async def wait_modal(self, user: str, within: float = 30.0) -> Interaction:
         """Wait until a person has a form before them."""
         found = await self.wait_for(lambda: self.open_modal(user), within)
         assert found is not None

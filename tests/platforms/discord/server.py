@@ -1,4 +1,8 @@
-"""The HTTP side: real requests over loopback, with calls that can be held, failed and cut."""
+"""A strict Discord for tests: REST v10 and the gateway over real sockets, with the platform's limits,
+clocks and refusals, people to steer, and trouble on demand. Here is the HTTP side of it.
+
+This folder has no `__init__.py` on purpose: pytest would import it as the top-level package `discord`.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,7 @@ class Held:
         self._clock.changed()
         await self._free.wait()
 
-    async def until(self, count: int = 1, within: float = 10.0) -> None:
+    async def until(self, count: int = 1, within: float = 30.0) -> None:
         """Wait until that many calls wait here."""
         await self._clock.wait_for(lambda: self.waiting >= count, within)
 

@@ -214,6 +214,23 @@ async def test_edits_deletions_and_threads_are_told(bot: Bot, server: DiscordSer
     assert bot.seen[5].webhook_id == int(ids.WEBHOOK)
 
 
+async def test_reactions_and_typing_are_told_both_ways(bot: Bot, server: DiscordServer) -> None:
+    said = server.say(ids.ADA, ids.GENERAL, "look")
+    place = bot.place(ids.GENERAL)
+    message = await place.fetch_message(int(said["id"]))
+    await message.add_reaction("👀")
+    assert [(r["emoji"]["name"], r["me"]) for r in said["reactions"]] == [("👀", True)]
+    server.react(ids.ADA, ids.GENERAL, said["id"], "👀")
+    assert said["reactions"][0]["count"] == 2
+    await message.remove_reaction("👀", message.guild.me if message.guild else message.author)
+    assert [(r["count"], r["me"]) for r in said["reactions"]] == [(1, False)]
+    await place.typing()
+    assert server.is_typing(ids.GENERAL)
+    server.say(ids.ADA, ids.GENERAL, "done")
+    await bot.heard(2)
+    assert [event["user_id"] for event in bot.told("MESSAGE_REACTION_ADD")] == []  # no such intent
+
+
 async def test_guilds_come_and_go(bot: Bot, server: DiscordServer) -> None:
     server.outage(ids.G2)
     server.outage(ids.G2, over=True)
@@ -283,5 +300,4 @@ async def test_members_are_told_when_they_are_asked_for(server: DiscordServer) -
             ("bob", [ids.OPS])
         ]
         server.grant(ids.BOB, ids.ADMINS)
-        await server.wait_for(lambda: True)
         assert server.may(ids.BOB, server.channels[ids.PRIVATE]) == (1 << 53) - 1

@@ -161,6 +161,28 @@ async def test_the_first_follow_up_fills_a_deferred_response(raw: Raw) -> None:
     assert [m["content"] for m in raw.server.from_bot(ids.GENERAL)][1:] == ["for all"]
 
 
+async def test_a_deferred_response_that_was_deleted_is_not_filled(raw: Raw) -> None:
+    press = await a_press(raw)
+    await answer(raw, press, 5)
+    assert (await raw("DELETE", original(press)))[0] == 204
+    assert await raw.refused("PATCH", original(press), {"content": "x"}) == (404, 10008)
+    _, later = await raw("POST", f"/webhooks/{ids.APP}/{press.token}", {"content": "anew"})
+    assert [m["id"] for m in raw.server.from_bot(ids.GENERAL)][1:] == [later["id"]]
+
+
+async def test_the_bot_token_edits_a_public_response_long_after_the_token_is_dead(raw: Raw) -> None:
+    press = await a_press(raw)
+    await answer(raw, press, 5)
+    assert press.original is not None
+    await raw("PATCH", original(press), {"content": f"started <@{ids.ADA}>"})
+    assert press.original["edited_timestamp"] is None
+    assert raw.server.paged() == [ids.ADA]
+    raw.server.advance(22 * 60)
+    path = f"/channels/{ids.GENERAL}/messages/{press.original['id']}"
+    assert (await raw("PATCH", path, {"content": "done"}))[0] == 200
+    assert press.original["content"] == "done"
+
+
 async def test_the_pressed_message_can_be_updated_in_the_response(raw: Raw) -> None:
     press = await a_press(raw)
     status, _ = await answer(raw, press, 7, {"components": [{"type": 10, "content": "Approved"}]})

@@ -9,7 +9,10 @@ import discord
 import pytest
 
 from tests.platforms.discord import ids, limits
+from tests.platforms.discord.asking import find
 from tests.platforms.discord.bots import Bot, Raw
+from tests.platforms.discord.errors import Refused
+from tests.platforms.discord.rates import Rates
 from tests.platforms.discord.server import DiscordServer
 
 MESSAGES = f"/channels/{ids.GENERAL}/messages"
@@ -31,19 +34,22 @@ async def test_rates_are_told_in_headers_and_kept_when_enforced(raw: Raw) -> Non
     assert (await raw("POST", MESSAGES, {"content": "x"}))[0] == 200
 
 
-async def test_the_global_rate_holds_across_routes(raw: Raw) -> None:
-    raw.server.rates.enforced = True
-    start = raw.server.now()
-    statuses = []
-    for number in range(60):
-        path = ("/users/@me", f"/guilds/{ids.G1}", "/gateway/bot")[number % 3]
-        status, answer = await raw("GET", path)
-        statuses.append(status)
-        if status == 429:
-            assert answer["global"] is True
-            assert raw.headers["X-RateLimit-Global"] == "true"
-            break
-    assert 429 in statuses or raw.server.now() - start > 1
+def test_the_global_rate_holds_across_routes_but_not_for_interactions() -> None:
+    rates = Rates()
+    rates.enforced = True
+    bot, guild, answer = (
+        find(*call)
+        for call in (("GET", "/users/@me"), ("GET", "/guilds/1"), ("POST", "/interactions/1/t/callback"))
+    )
+    assert bot and guild and answer
+    for number in range(limits.GLOBAL_RATE):
+        rates.take(*(bot if number % 2 else guild), now=100.0)
+    with pytest.raises(Refused) as caught:
+        rates.take(*bot, now=100.5)
+    assert (caught.value.status, caught.value.body["global"]) == (429, True)
+    assert caught.value.headers["X-RateLimit-Global"] == "true"
+    rates.take(*answer, now=100.5)
+    rates.take(*bot, now=101.0)
 
 
 async def test_discord_py_waits_for_a_429_and_takes_one_without_via_for_a_ban(

@@ -108,7 +108,7 @@ class Clicks(People):
     # ---- modals
 
     async def submit_view(
-        self, user: str, values: Mapping[str, Any] | None = None, within: float = 10.0
+        self, user: str, values: Mapping[str, Any] | None = None, within: float = 30.0
     ) -> Submitted:
         """Fill in fields (by label, block_id or action_id) of the modal on top, submit it, and wait for
         what becomes of it. Fields that are not named keep what they hold."""

@@ -54,7 +54,7 @@ class Delivery:
     def in_flight(self) -> bool:
         return not self.acked and not self.failed and self.timer is None
 
-    async def taken(self, within: float = 10.0) -> Delivery:
+    async def taken(self, within: float = 30.0) -> Delivery:
         """Wait until the app has acknowledged. AssertionError when Slack gave it up."""
         await self.world.wait_for(lambda: self.acked or bool(self.failed), within)
         assert not self.failed, f"{self.kind} was given up: {self.failed}"
@@ -160,7 +160,7 @@ class Deliveries(World):
             timer.fire()
         return len(waiting)
 
-    async def settled(self, within: float = 10.0) -> None:
+    async def settled(self, within: float = 30.0) -> None:
         """Wait until nothing is in flight: all is acknowledged, given up, or waits for its repetition."""
         await self.wait_for(lambda: not any(d.in_flight for d in self.deliveries), within)
 

@@ -97,6 +97,8 @@ def complete_upload(world: Events, args: Args) -> Json:
         files.append(file)
     places = [id for id in [args.get("channel_id"), *(args.get("channels") or [])] if id]
     for id in places:
+        if id in world.users:  # a person is no conversation here, as they are in chat.postMessage
+            raise Refused("channel_not_found")
         channel = place(world, {"channel": id}, write=True)
         body: Json = {
             "text": args.get("initial_comment") or "",
@@ -105,9 +107,12 @@ def complete_upload(world: Events, args: Args) -> Json:
             "subtype": "file_share",
         }
         if args.get("thread_ts"):
-            if args["thread_ts"] not in channel.messages:
+            root = channel.messages.get(args["thread_ts"])
+            if root is None:
                 raise Refused("thread_not_found")
-            body["thread_ts"] = args["thread_ts"]
+            if root.get("thread_ts", root["ts"]) != root["ts"]:
+                world.failures.append(f"{root['ts']} is a reply and was used as the thread of a file")
+            body["thread_ts"] = root["ts"]
         message = world.post_from_bot(channel, body)
         for file in files:
             file.shares.append((channel.id, message["ts"]))

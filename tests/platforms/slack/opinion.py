@@ -111,8 +111,14 @@ def _chooser(element: Json, more: Json) -> Any:
         "radio_buttons": el.RadioButtonGroup,
         "overflow": el.OverflowMenu,
     }
-    if element["type"] not in classes or "options" not in element:
+    if element["type"] == "datepicker":
+        return el.DatePicker(initial_date=element.get("initial_date"), **more)
+    if element["type"] not in classes or not element.keys() & {"options", "option_groups"}:
         raise _Unknown
+    if "option_groups" in element:  # it takes no single options as the initial ones of groups, as Slack does
+        more["options"] = None
+        more["option_groups"] = [sb.OptionGroup.from_dict(group) for group in element["option_groups"]]
+        return classes[element["type"]](**more)
     more["options"] = [sb.Option.from_dict(entry) for entry in element["options"]]
     if "initial_option" in element:
         more["initial_option"] = sb.Option.from_dict(element["initial_option"])
@@ -149,6 +155,8 @@ def _inline(element: Json) -> Any:
             return inline.RichTextLink(element["url"], element.get("text"))
         case "user":
             return inline.RichTextUser(element["user_id"])
+        case "usergroup":
+            return inline.RichTextUserGroup(element["usergroup_id"])
         case "emoji":
             return inline.RichTextEmoji(element["name"])
     raise _Unknown

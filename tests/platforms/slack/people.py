@@ -27,7 +27,7 @@ class Said:
     message: Json
     deliveries: list[Delivery] = field(default_factory=list)
 
-    async def taken(self, within: float = 10.0) -> Said:
+    async def taken(self, within: float = 30.0) -> Said:
         """Wait until the app acknowledged every event. AssertionError when it was told of none."""
         assert self.deliveries, "the app was told nothing of this"
         for delivery in self.deliveries:
@@ -276,31 +276,31 @@ class People(Events):
         """Whom messages of our bot notified, there or anywhere."""
         return [page.who for page in self.pages if channel in (None, page.channel)]
 
-    async def wait_messages(self, channel: str, count: int, within: float = 10.0) -> list[Json]:
+    async def wait_messages(self, channel: str, count: int, within: float = 30.0) -> list[Json]:
         """Wait until our bot has that many messages there; those messages."""
         return await self.wait_for(
             lambda: self.from_bot(channel) if len(self.from_bot(channel)) >= count else [], within
         )
 
-    async def wait_calls(self, method: str, count: int, within: float = 10.0) -> list[Call]:
+    async def wait_calls(self, method: str, count: int, within: float = 30.0) -> list[Call]:
         """Wait until a method was called that often; those calls."""
         return await self.wait_for(
             lambda: self.called(method) if len(self.called(method)) >= count else [], within
         )
 
-    async def wait_ephemerals(self, user: str, count: int = 1, within: float = 10.0) -> list[Json]:
+    async def wait_ephemerals(self, user: str, count: int = 1, within: float = 30.0) -> list[Json]:
         """Wait until a person was told that much in private."""
         return await self.wait_for(
             lambda: self.ephemeral[user] if len(self.ephemeral[user]) >= count else [], within
         )
 
-    async def wait_view(self, user: str, within: float = 10.0) -> Json:
+    async def wait_view(self, user: str, within: float = 30.0) -> Json:
         """Wait until a person has a modal before them; that modal."""
         view = await self.wait_for(lambda: self.view(user), within)
         assert view is not None
         return view
 
-    async def wait_home(self, user: str, within: float = 10.0) -> Json:
+    async def wait_home(self, user: str, within: float = 30.0) -> Json:
         """Wait until a person's App Home was published; that view."""
         view = await self.wait_for(lambda: self.home(user), within)
         assert view is not None

@@ -81,7 +81,7 @@ class Sockets(Deliveries):
         self._tickets: dict[str, float] = {}
         self._turn = 0
 
-    async def wait_connections(self, count: int = 1, within: float = 10.0) -> list[Connection]:
+    async def wait_connections(self, count: int = 1, within: float = 30.0) -> list[Connection]:
         """Wait until there are exactly that many usable connections."""
         await self.wait_for(lambda: len(self._usable()) == count, within)
         return self._usable()

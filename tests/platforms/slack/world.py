@@ -237,7 +237,7 @@ class World:
             if not watcher.done():
                 watcher.set_result(None)
 
-    async def wait_for(self, check: Callable[[], T], within: float = 10.0) -> T:
+    async def wait_for(self, check: Callable[[], T], within: float = 30.0) -> T:
         """Wait until `check` is true; bounded. Returns what it gave. TimeoutError otherwise."""
         async with asyncio.timeout(within):
             while not (value := check()):

@@ -355,7 +355,7 @@ class World:
                     names.append(str(entity["user"]["id"]))
         return names
 
-    async def wait_for(self, check: Callable[[], T], within: float = 10.0) -> T:
+    async def wait_for(self, check: Callable[[], T], within: float = 30.0) -> T:
         """Wait until `check` is true; bounded. Returns what it gave. TimeoutError otherwise."""
         async with asyncio.timeout(within):
             while not (value := check()):
@@ -367,13 +367,13 @@ class World:
                     self._watchers.discard(watcher)
         return value
 
-    async def wait_messages(self, chat: int, count: int, within: float = 10.0) -> list[Json]:
+    async def wait_messages(self, chat: int, count: int, within: float = 30.0) -> list[Json]:
         """Wait until our bots have written that many messages there; those messages."""
         return await self.wait_for(
             lambda: self.from_bot(chat) if len(self.from_bot(chat)) >= count else [], within
         )
 
-    async def wait_calls(self, method: str, count: int, within: float = 10.0) -> list[Call]:
+    async def wait_calls(self, method: str, count: int, within: float = 30.0) -> list[Call]:
         """Wait until a method was called that often; those calls."""
         return await self.wait_for(
             lambda: self.calls(method) if len(self.calls(method)) >= count else [], within

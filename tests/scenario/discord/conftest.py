@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.platforms.discord import DiscordServer
+from tests.platforms.discord.server import DiscordServer
 from tests.scenario.discord.house import House
 
 

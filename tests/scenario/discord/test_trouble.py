@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from channels.base import ChannelError
 from tests.clock import FakeClock
-from tests.platforms.discord import DiscordServer
 from tests.platforms.discord.ids import ELSEWHERE
+from tests.platforms.discord.server import DiscordServer
 from tests.scenario.discord.house import ADA, BOB, GENERAL, House, Post, running
 
 SEND = "POST /channels/{channel}/messages"
@@ -32,7 +33,7 @@ async def test_typing_shows_at_once_and_a_tool_in_a_message_that_becomes_the_ans
 async def test_a_message_that_has_to_wait_is_marked_as_seen(house: House, server: DiscordServer) -> None:
     async with running(house, server) as scene:
         asked = scene.call("work")
-        await house.at_work.wait()
+        await scene.at_work(asked)
         waiting = scene.say("hello", place=asked)
         await scene.until(lambda: server.look(asked, waiting).get("reactions"), "a reaction")
         house.let_go.set()
@@ -58,13 +59,11 @@ async def test_an_answer_that_took_long_is_posted_anew_so_that_people_are_told(
     house: House, server: DiscordServer
 ) -> None:
     async with running(house, server, clock=FakeClock(server.now())) as scene:
-        asked = scene.call("work")
-        sign = await scene.sees("-# Using work…", asked)
-        await scene.passes(61 - 60)
-        server.advance(0)
-        await scene.passes(58)
+        asked = scene.call("slow words of a minute ago")
+        sign = await scene.sees("You said: slow", asked)
+        await scene.passes(70)
         house.let_go.set()
-        answer = await scene.sees("Result: worked", asked)
+        answer = await scene.sees("You said: slow words of a minute ago", asked)
         await scene.until(lambda: len(scene.posts(asked)) == 1, "one message")
         assert answer.id != sign.id
 
@@ -104,23 +103,23 @@ async def test_a_long_answer_keeps_discords_pace_its_order_and_its_formatting(
 ) -> None:
     async with running(house, server) as scene:
         server.rates.enforced = True
-        asked = scene.call("long 6")
-        await scene.until(lambda: any("last of 6" in text for text in scene.texts(asked)), "the whole answer")
+        asked = scene.call("long 4")
+        await scene.until(lambda: any("last of 4" in text for text in scene.texts(asked)), "the whole answer")
         await scene.rest()
         assert [call.status for call in server.called(SEND) if call.status == 429] == []
-        _assert_whole(scene.posts(asked), 6)
+        _assert_whole(scene.posts(asked), 4)
 
 
 async def test_a_flooded_answer_waits_as_long_as_discord_says_and_is_not_dropped(
     house: House, server: DiscordServer
 ) -> None:
     async with running(house, server, clock=FakeClock(server.now())) as scene:
-        server.fail_next(SEND, 429, retry_after=170)
+        server.fail_next(SEND, 429, retry_after=40)
         asked = scene.call("hello")
         await scene.sees("You said: hello", asked)
         first, second = server.called(SEND)
         assert (first.status, second.status) == (429, 200)
-        assert second.at - first.at >= 169
+        assert second.at - first.at >= 39
 
 
 async def test_a_flood_in_the_middle_of_a_long_answer_repeats_and_loses_no_part(
@@ -129,7 +128,7 @@ async def test_a_flood_in_the_middle_of_a_long_answer_repeats_and_loses_no_part(
     async with running(house, server, clock=FakeClock(server.now())) as scene:
         asked = scene.call("long 8")
         await scene.until(lambda: any("last of 2" in text for text in scene.texts(asked)), "some parts")
-        server.fail_next(SEND, 429, retry_after=200)
+        server.fail_next(SEND, 429, retry_after=40)
         await scene.until(lambda: any("last of 8" in text for text in scene.texts(asked)), "the whole answer")
         await scene.rest()
         _assert_whole(scene.posts(asked), 8)
@@ -181,7 +180,7 @@ async def test_c017_a_turn_of_22_minutes_ends_in_the_right_thread(
         await scene.until(lambda: server.commands, "commands")
         asked = await server.slash(ADA, GENERAL, "ask", prompt="slow words of a long time ago").taken()
         thread = (await scene.until(lambda: server.threads(GENERAL), "a thread"))[0]
-        await house.at_work.wait()
+        await scene.at_work(thread)
         await scene.passes(22 * 60)
         house.let_go.set()
         await scene.sees("You said: slow words of a long time ago", thread)
@@ -296,16 +295,20 @@ async def test_a_lost_connection_is_resumed_and_what_came_meanwhile_is_heard_onc
         assert len(server.identifies) == 1
 
 
+@pytest.mark.parametrize("how", ["forgotten", "invalid"])
 async def test_after_a_session_is_lost_what_was_missed_is_caught_up(
-    house: House, server: DiscordServer
+    house: House, server: DiscordServer, how: str
 ) -> None:
     async with running(house, server) as scene:
         asked = scene.call("hello")
         await scene.sees("You said: hello", asked)
         await scene.rest()
-        server.gateway_open = False
-        server.forget_sessions()
-        await scene.until(lambda: not server.live(), "no connection")
+        if how == "invalid":
+            await server.invalidate()
+        else:
+            server.gateway_open = False
+            server.forget_sessions()
+            await scene.until(lambda: not server.live(), "no connection")
         scene.say("are you there?", place=asked)
         server.gateway_open = True
         await scene.sees("You said: are you there?", asked)
@@ -319,6 +322,9 @@ async def test_a_zombie_connection_is_noticed_and_replaced(house: House, server:
     async with running(house, server) as scene:
         asked = scene.call("hello")
         await scene.sees("You said: hello", asked)
+        [socket] = scene.sockets()
+        assert socket._keep_alive is not None
+        socket._keep_alive.heartbeat_timeout = 1.0  # of the library's own minute
         server.freeze()
         scene.say("are you there?", place=asked)
         await scene.sees("You said: are you there?", asked)
@@ -330,7 +336,7 @@ async def test_a_zombie_connection_is_noticed_and_replaced(house: House, server:
 async def test_an_outage_of_everything_loses_nothing(house: House, server: DiscordServer) -> None:
     async with running(house, server) as scene:
         asked = scene.call("work")
-        await house.at_work.wait()
+        await scene.at_work(asked)
         paying = scene.call("pay A-1 30", BOB)
         card = await scene.card(place=paying)
         await scene.until(lambda: scene.texts(asked), "a sign of life")
@@ -391,11 +397,14 @@ async def test_as_many_shards_as_discord_recommends(house: House, server: Discor
         await scene.sees("You said: two", there)
 
 
-async def test_a_token_that_is_no_longer_good_stops_this_channel_and_is_in_no_log(
+async def test_a_token_that_is_not_good_is_told_at_once_and_is_in_no_log(
     house: House, server: DiscordServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     good, server.token = server.token, f"{server.token}x"
-    async with running(house, server, sessions=0, token=good) as scene:
-        await scene.until(lambda: scene.channel.state == "refused", "the end of this channel")
-    assert good not in caplog.text
-    assert good.split(".")[2] not in caplog.text
+    with pytest.raises(ChannelError) as caught:
+        async with running(house, server, sessions=0, token=good):
+            raise AssertionError("it started")
+    assert "channels.discord.token" in str(caught.value)
+    assert good not in caplog.text + str(caught.value)
+    assert good.rpartition(".")[2] not in caplog.text + str(caught.value)
+    assert len([r for r in caplog.records if "channel discord does not run" in r.getMessage()]) == 1

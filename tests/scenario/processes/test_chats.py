@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from gateway.approvals import STOPPED
 from gateway.messages import ToolResult
+from gateway.verdicts import STOPPED
 from tests.platforms.telegram import TelegramServer
 from tests.scenario.processes.chat import APPROVE, PrivateChat, subject
 from tests.scenario.processes.conftest import Furnish

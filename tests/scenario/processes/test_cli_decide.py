@@ -26,6 +26,26 @@ QUESTION = {
         {"text": "Going to {answer}."},
     ],
 }
+SEVERAL = {
+    "match": "^several",
+    "replies": [
+        {
+            "calls": [
+                {
+                    "tool": "ask_user",
+                    "args": {
+                        "questions": [
+                            {"name": "env", "question": "Where to?", "options": ["staging", "live"]},
+                            {"name": "count", "question": "How many?", "kind": "integer"},
+                            {"name": "sure", "question": "Sure?", "kind": "boolean"},
+                        ]
+                    },
+                }
+            ]
+        },
+        {"text": "So: {answer}."},
+    ],
+}
 SECRETLY = {
     "match": "^secretly",
     "replies": [
@@ -40,7 +60,7 @@ MONDAY = {"match": "^not on Friday", "replies": [{"text": "On Monday, then."}]}
 
 @pytest.fixture
 async def house(furnish: Furnish) -> House:
-    return furnish(rules=[*RULES, QUESTION, SECRETLY, MONDAY])
+    return furnish(rules=[*RULES, QUESTION, SEVERAL, SECRETLY, MONDAY])
 
 
 async def ask(house: House, text: str) -> dict:
@@ -140,6 +160,17 @@ async def test_answer_goes_to_the_model(house: House) -> None:
     ran = await resolve(house, line["code"], "answer", "staging")
     assert ran.code == 0
     assert "Going to staging." in ran.out
+
+
+async def test_several_questions_are_answered_by_name(house: House) -> None:
+    line = await ask(house, "several things")
+    wrong = await resolve(house, line["code"], "answer", "env=live", "count=lots")
+    assert wrong.code == 2
+    assert "count: a whole number is needed, like 12; sure: is not answered" in wrong.out
+    ran = await resolve(house, line["code"], "answer", "env=live", "count=3", "sure=yes")
+    assert ran.code == 0
+    assert "resumed: Answered by cli:local" in ran.out and "env: live; count: 3; sure: true" in ran.out
+    assert 'So: {"env": "live", "count": 3, "sure": true}.' in ran.out
 
 
 async def test_a_json_resolve_is_one_event_a_line_and_the_click_last(house: House) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.approvals import GAVE_UP, INTERRUPTED
 from gateway.messages import ToolResult
+from gateway.verdicts import GAVE_UP, INTERRUPTED
 from tests.platforms.telegram import TelegramServer
 from tests.scenario.processes.chat import APPROVE, RUN_AGAIN, TREAT_AS_DONE, PrivateChat
 from tests.scenario.processes.conftest import Furnish

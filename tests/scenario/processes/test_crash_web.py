@@ -15,8 +15,8 @@ from tests.scenario.processes.page import Caller, Json
 
 pytestmark = pytest.mark.crash
 
-# Pages read rows: nothing is posted to them, and a click is the request itself.
-ELSEWHERE = {"card", "ref", "press", "redraw", "redrawn", "send", "sent"}
+# Pages read rows: nothing is posted to them, and a click is the request itself. Nothing has a timer.
+ELSEWHERE = {"card", "ref", "press", "redraw", "redrawn", "send", "sent", "timer"}
 POINTS = [point for point in faults.POINTS if point.partition(".")[0] not in ELSEWHERE]
 BEHIND_CLICK = {"resolution", "resume", "approved", "results", "final"}
 UNKNOWN = {"started.after", "done.before", "approved.before", "approved.after"}

@@ -10,6 +10,7 @@ import pytest
 from tests.platforms.slack import SlackServer
 from tests.scenario.processes.conftest import Furnish
 from tests.scenario.processes.house import House
+from tests.scenario.processes.slack_side import cards, slack_table, words
 
 pytestmark = pytest.mark.crash
 
@@ -26,16 +27,7 @@ async def slack() -> AsyncIterator[SlackServer]:
 @pytest.fixture
 async def house(furnish: Furnish, slack: SlackServer) -> House:
     """An installation whose payments are decided by Bob or Cleo, in #approvals as well."""
-    table = (
-        f'[channels.slack]\nbot_token = "{slack.app.bot_token}"\napp_token = "{slack.app.app_token}"\n'
-        f'api_base = "{slack.api_base}"\nusers = ["T1:U1", "T1:U2", "T1:U3"]\n'
-    )
-    return furnish(pay=ROUTED, more=table)
-
-
-def cards(slack: SlackServer, channel: str) -> list[str]:
-    """The time stamps of the messages that can be decided."""
-    return [m["ts"] for m in slack.from_bot(channel) if "Approve" in slack.labels(channel, m["ts"])]
+    return furnish(pay=ROUTED, more=slack_table(slack))
 
 
 async def card(slack: SlackServer, channel: str) -> str:
@@ -46,10 +38,6 @@ async def card(slack: SlackServer, channel: str) -> str:
 
 def answered(slack: SlackServer, order: str) -> bool:
     return f"Paid {order}." in words(slack, "C1")
-
-
-def words(slack: SlackServer, channel: str) -> str:
-    return "\n".join(slack.shown(channel, m["ts"]) for m in slack.from_bot(channel))
 
 
 async def test_asked_in_a_thread_and_approved_in_another_channel_after_a_crash_it_runs_once(
@@ -111,3 +99,21 @@ async def test_killed_in_the_middle_of_a_click_it_is_carried_out_once_by_whoever
     assert [line["tool"] for line in house.ledger()] == ["note", "pay"]
     assert cards(slack, "C1") == cards(slack, "C2") == []
     house.assert_valid()
+
+
+async def test_killed_while_it_shows_what_it_does_the_next_process_takes_that_away(
+    slack: SlackServer, house: House
+) -> None:
+    first = await house.start()
+    await slack.wait_connections(2)
+    asked = slack.say("U1", "C1", "<@UBOT> wait A1")
+    await slack.wait_for(lambda: "Using wait" in words(slack, "C1"), 30)
+    await first.kill()
+    (house.folder / "let_go").touch()
+    await house.start()
+    await slack.wait_for(lambda: "Using wait" not in words(slack, "C1"), 30)
+    await house.rest()
+    left = slack.from_bot("C1")
+    assert left  # what became of the call is a person's to say
+    assert {message["thread_ts"] for message in left} == {asked.ts}
+    assert [line["tool"] for line in house.ledger()] == ["wait began"]

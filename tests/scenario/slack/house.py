@@ -17,6 +17,7 @@ import pytest
 
 from channels.slack import manifest
 from channels.slack.adapter import SlackChannel
+from channels.slack.remnants import UNSEEN
 from gateway.agent import Agent
 from gateway.app import Gateway, Parts
 from gateway.app.people import ConfiguredRules
@@ -53,7 +54,7 @@ class Post:
     @property
     def text(self) -> str:
         """All words that people see in it."""
-        return self.server.shown(self.channel, self.ts)
+        return self.server.shown(self.channel, self.ts).replace(UNSEEN, "")
 
     @property
     def labels(self) -> list[str]:

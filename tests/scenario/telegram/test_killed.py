@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.commands import COMMANDS
 from tests.platforms.telegram import Json, TelegramServer
 from tests.platforms.telegram.driving import TOKEN
 from tests.platforms.telegram.pushing import pushed
@@ -87,7 +88,7 @@ async def test_a_gateway_that_is_configured_for_a_webhook_is_posted_to(
     gateway = await house.start(env={"HOOK": "s3cret"})
     assert server.bots[TOKEN].webhook == {"url": "https://bot.example/hook", "secret_token": "s3cret"}
     menu = [entry["command"] for entry in _menu(server)]
-    assert menu == ["new", "stop", "status", "pending", "approve", "deny", "model", "agent", "pair", "help"]
+    assert menu == list(COMMANDS)
     async with pushed(server, f"http://127.0.0.1:{port}/hook") as pusher:
         server.say(ADA, ADA, "hello")
         await server.wait_messages(ADA, 1)

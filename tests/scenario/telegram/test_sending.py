@@ -27,7 +27,7 @@ from channels.base import (
     TargetGone,
 )
 from channels.telegram.limits import LIMITS
-from tests.contracts.harness import an_approval, settled
+from tests.contracts.harness import a_shared_card, an_approval, settled
 from tests.platforms.telegram.checks import utf16_len, utf16_slice
 from tests.scenario.telegram.conftest import ADA, BOB, BOT, FORUM, GROUP, Room
 
@@ -39,6 +39,13 @@ WHY = Form(data=DENY_WHY, title="Why not?", fields=(FormField(name="feedback", l
 def with_form(form: Form, label: str) -> Card:
     card = an_approval(forms=(form,))
     return replace(card, buttons=(*card.buttons, Button(label=label, data=form.data)))
+
+
+async def show_form(room: Room, chat: int, form: Form, label: str) -> MessageRef:
+    """Show a card that has this form, which the gateway knows of."""
+    card = with_form(form, label)
+    room.inbox.cards.append(card)
+    return await room.channel.show(room.thread(chat), card)
 
 
 async def test_formatting_goes_out_as_entities_and_never_as_markup(room: Room) -> None:
@@ -182,7 +189,7 @@ async def test_a_card_in_a_topic_stays_there_and_its_press_comes_from_there(room
 
 
 async def test_a_form_is_asked_for_with_a_reply_and_the_press_itself_is_acknowledged(room: Room) -> None:
-    await room.channel.show(room.thread(GROUP), with_form(WHY, "Deny with feedback"))
+    await show_form(room, GROUP, WHY, "Deny with feedback")
     [card] = room.server.from_bot(GROUP)
     click = room.server.click(card, "Deny with feedback", BOB)
     await room.server.wait_for(lambda: click.answered)
@@ -195,7 +202,7 @@ async def test_a_form_is_asked_for_with_a_reply_and_the_press_itself_is_acknowle
 
 
 async def test_pressing_twice_asks_once(room: Room) -> None:
-    await room.channel.show(room.thread(ADA), with_form(WHY, "Deny with feedback"))
+    await show_form(room, ADA, WHY, "Deny with feedback")
     [card] = room.server.from_bot(ADA)
     first = room.server.click(card, "Deny with feedback", ADA)
     await room.server.wait_for(lambda: first.answered)
@@ -203,6 +210,31 @@ async def test_pressing_twice_asks_once(room: Room) -> None:
     await room.server.wait_for(lambda: second.answered)
     assert second.text == "Reply to the message that I sent."
     assert len(room.server.from_bot(ADA)) == 2
+
+
+async def test_who_may_not_fill_in_a_form_is_told_why_and_is_not_asked(room: Room) -> None:
+    await room.channel.show(room.thread(GROUP), with_form(WHY, "Deny with feedback"))
+    [card] = room.server.from_bot(GROUP)
+    click = room.server.click(card, "Deny with feedback", BOB)
+    await room.server.wait_for(lambda: click.answered)
+    assert click.text == "There is no such form."
+    assert room.server.from_bot(GROUP) == [card]
+
+
+async def test_a_form_is_asked_for_by_the_names_on_its_button_while_nobody_can_tell_what_it_holds(
+    room: Room,
+) -> None:
+    await show_form(room, ADA, WHY, "Deny with feedback")
+    await room.channel.stop()
+    await room.new_channel()
+    room.inbox.refuse_questions(1)
+    click = room.server.click(room.server.from_bot(ADA)[0], "Deny with feedback", ADA)
+    await room.server.wait_for(lambda: click.answered)
+    prompt = room.server.from_bot(ADA)[-1]
+    assert "Reply to this message with: feedback" in prompt["text"]
+    room.server.say(ADA, ADA, "too much", reply_to=prompt["message_id"])
+    [press] = await room.inbox.wait_for(lambda: room.inbox.presses)
+    assert dict(press.values) == {"feedback": "too much"}
 
 
 async def test_several_values_are_given_as_lines(room: Room) -> None:
@@ -214,7 +246,7 @@ async def test_several_values_are_given_as_lines(room: Room) -> None:
             FormField(name="amount", label="Amount"),
         ),
     )
-    ref = await room.channel.show(room.thread(ADA), with_form(form, "Edit"))
+    ref = await show_form(room, ADA, form, "Edit")
     click = room.server.click(room.server.from_bot(ADA)[0], "Edit", ADA)
     await room.server.wait_for(lambda: click.answered)
     prompt = room.server.from_bot(ADA)[-1]
@@ -234,7 +266,7 @@ async def test_a_reply_to_text_that_imitates_a_prompt_is_an_ordinary_message(roo
 
 
 async def test_the_answer_to_a_submitted_form_is_a_reply_to_it(room: Room) -> None:
-    await room.channel.show(room.thread(ADA), with_form(WHY, "Deny with feedback"))
+    await show_form(room, ADA, WHY, "Deny with feedback")
     click = room.server.click(room.server.from_bot(ADA)[0], "Deny with feedback", ADA)
     await room.server.wait_for(lambda: click.answered)
     prompt = room.server.from_bot(ADA)[-1]["message_id"]
@@ -244,6 +276,37 @@ async def test_the_answer_to_a_submitted_form_is_a_reply_to_it(room: Room) -> No
     notice = room.server.from_bot(ADA)[-1]
     assert notice["text"] == "Denied."
     assert notice["reply_to_message"]["message_id"] == reply
+
+
+# ---- several requests, and people who are asked
+
+
+async def test_a_redrawn_card_has_no_live_mention_and_the_first_one_has_ten_at_most(room: Room) -> None:
+    people = tuple(Actor("telegram", BOT, str(5000 + n)) for n in range(14))
+    card = an_approval(asks=(Actor("telegram", BOT, str(ADA)), *people))
+    ref = await room.channel.show(room.thread(GROUP), card)
+    assert room.server.paged(GROUP) == [str(ADA), *(str(5000 + n) for n in range(9))]
+    assert "and 5 more are asked" in room.server.from_bot(GROUP)[0]["text"]
+    await room.channel.redraw(ref, replace(card, status="Bob agrees"))
+    assert room.server.paged(GROUP) == []
+    assert "Bob agrees" in room.server.from_bot(GROUP)[0]["text"]
+
+
+async def test_calls_whose_arguments_cannot_be_delivered_can_only_be_denied(room: Room) -> None:
+    room.server.chats[GROUP].no_documents = True
+    await room.channel.show(room.thread(GROUP), a_shared_card(["x" * 4000, "A-2", "A-3"]))
+    [card] = room.server.from_bot(GROUP)
+    labels = [button["text"] for row in card["reply_markup"]["inline_keyboard"] for button in row]
+    assert labels == ["1 Deny", "2 Deny", "3 Deny", "Deny all (3)"]
+    assert "could not be delivered" in card["text"]
+
+
+async def test_a_diff_is_drawn_as_one(room: Room) -> None:
+    preview = "-price: 20\n+price: 30"
+    await room.channel.show(room.thread(ADA), an_approval(preview=preview, preview_kind="diff"))
+    [message] = room.server.from_bot(ADA)
+    diffs = [e for e in message["entities"] if e.get("language") == "diff"]
+    assert [utf16_slice(message["text"], e["offset"], e["length"]) for e in diffs] == [preview]
 
 
 # ---- signs of life

@@ -15,7 +15,7 @@ SOURCES = "\n".join(path.read_text() for path in sorted((ROOT / "channels" / "we
 
 def test_every_route_is_documented_and_every_documented_one_exists() -> None:
     routes = set(re.findall(r'Route\("(/[^"]*)"', SOURCES))
-    documented = set(re.findall(r"^\| `(?:GET|POST) (/[^`]*)`", DOC, re.MULTILINE))
+    documented = set(re.findall(r"^\| `(?:GET|POST|DELETE) (/[^`]*)`", DOC, re.MULTILINE))
     of_the_page = {path for path in routes if path.startswith(("/page/", "/static/"))}
     assert documented == routes - of_the_page - {"/", "/favicon.ico"}
 

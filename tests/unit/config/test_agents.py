@@ -12,6 +12,7 @@ import pytest
 from gateway.config import ConfigErrors, build_agents, questionable_rules
 from gateway.errors import ConfigError
 from gateway.gate import Condition, Gate, Rule, Scope
+from gateway.patience import Escalation, Quiet
 
 TOOLS = """
 from gateway.tools.base import tool
@@ -76,10 +77,15 @@ def test_an_agent_gets_its_tools_rules_and_limits(build: Any) -> None:
         scope = { environment = "prod*" }
         approvers = ["telegram:4"]
         expires = "3d"
+        remind = ["1h", "1d"]
+        escalate = { after = "4h", notify = ["telegram:5"], approvers = ["telegram:6", "slack:T1:S2"] }
+        quiet = "22:00-07:30 Europe/Berlin"
         quorum = 2
         four_eyes = true
         redact = ["order"]
         reason = "much money"
+        [channels.telegram]
+        token = "env:TOKEN"
         """
     )["desk"]
     assert [tool.name for tool in agent.tools] == ["pay"]
@@ -99,6 +105,11 @@ def test_an_agent_gets_its_tools_rules_and_limits(build: Any) -> None:
                 scope=Scope(environment="prod*"),
                 approvers=("telegram:4",),
                 expires=259_200.0,
+                remind=(3_600.0, 86_400.0),
+                escalate=Escalation(
+                    after=14_400.0, notify=("telegram:5",), approvers=("telegram:6", "slack:role:S2")
+                ),
+                quiet=Quiet(start=1_320, end=450, zone="Europe/Berlin"),
                 quorum=2,
                 four_eyes=True,
                 redact=("order",),

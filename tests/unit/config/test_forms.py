@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.config.parsing import Source, seconds
 from gateway.config.problems import Bad
+from gateway.patience import Quiet
 
 MINIMAL = """
 [models.main]
@@ -88,6 +89,39 @@ def test_threads_and_webhooks_that_get_cards_are_read(load: Any) -> None:
     text = MINIMAL + rule + "[channels.telegram]\ntoken = 'env:TOKEN'\n"
     text += "[webhooks.pager]\nurl = 'https://pager.example.com'\nsecret = 'env:PAGER'\n"
     assert load(text).agents["assistant"].rules[0].notify == ("telegram:-100123:7", "webhook:pager")
+
+
+# Quiet hours
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        *("", "22-7", "22:00", "22:00-7:00", "24:00-07:00", "22:00-07:60", "22:00 - 07:00", "07:00-07:00"),
+        *(
+            "22:00-07:00 Berlin",
+            "22:00-07:00 Mars/Olympus",
+            "22:00-07:00 ../etc/passwd",
+            "22:00-07:00 +01:00",
+        ),
+    ],
+)
+def test_quiet_hours_that_nobody_can_keep_are_refused(problems: Any, span: str) -> None:
+    rule = f"rules = [{{ tool = 'x', decision = 'ask', quiet = '{span}' }}]\n"
+    assert list(problems(MINIMAL + rule)) == ["agents.assistant.rules[0].quiet"]
+
+
+@pytest.mark.parametrize(
+    ("span", "quiet"),
+    [
+        ("22:00-07:00", Quiet(start=1_320, end=420)),
+        ("00:00-23:59 UTC", Quiet(start=0, end=1_439, zone="UTC")),
+        ("13:00-14:30  America/New_York", Quiet(start=780, end=870, zone="America/New_York")),
+    ],
+)
+def test_quiet_hours_are_read_with_their_zone(load: Any, span: str, quiet: Quiet) -> None:
+    rule = f"rules = [{{ tool = 'x', decision = 'ask', quiet = '{span}' }}]\n"
+    assert load(MINIMAL + rule).agents["assistant"].rules[0].quiet == quiet
 
 
 # Durations, addresses

@@ -172,6 +172,7 @@ def test_a_wrong_name_gets_a_mend(problems: Any, text: str, key: str, mend: str)
         ("stall_after = 1", "stall_after"),
         ("system_prompt = 3", "system_prompt"),
         ("while_pending = 'steer'", "while_pending"),
+        ("while_pending = true", "while_pending"),
         ("skills = 'skills'", "skills"),
         ("skills = [1]", "skills[0]"),
         ("tools = ['a b:c']", "tools[0]"),
@@ -185,6 +186,22 @@ def test_a_wrong_name_gets_a_mend(problems: Any, text: str, key: str, mend: str)
         ("rules = [{ tool = 'x', decision = 'ask', scope = { agnt = 'a' } }]", "rules[0].scope.agnt"),
         ("rules = [{ tool = 'x', decision = 'ask', notify = ['webhook:none'] }]", "rules[0].notify[0]"),
         ("rules = [{ tool = 'x', decision = 'ask', notify = ['slack:T1:C9'] }]", "rules[0].notify[0]"),
+        *(
+            (f"rules = [{{ tool = 'x', decision = 'ask', expires = '2h', {waiting} }}]", f"rules[0].{key}")
+            for waiting, key in (
+                ("remind = '1h'", "remind"),
+                ("remind = ['1h', '1 day']", "remind[1]"),
+                ("remind = ['1h', '2h']", "remind[1]"),
+                ("escalate = '4h'", "escalate"),
+                ("escalate = { approvers = ['telegram:4'] }", "escalate.after"),
+                ("escalate = { after = '1h' }", "escalate"),
+                ("escalate = { after = '2h', approvers = ['telegram:4'] }", "escalate.after"),
+                ("escalate = { after = '1h', approvers = ['ann'] }", "escalate.approvers[0]"),
+                ("escalate = { after = '1h', notify = ['slack:T1:C9'] }", "escalate.notify[0]"),
+                ("escalate = { after = '1h', notify = ['webhook:none'] }", "escalate.notify[0]"),
+                ("escalate = { after = '1h', aprovers = ['telegram:4'] }", "escalate.aprovers"),
+            )
+        ),
     ],
 )
 def test_a_wrong_value_of_an_agent_is_named(problems: Any, line: str, key: str) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from channels.base import Card, pack_press
-from gateway.approvals import SKIPPED
 from gateway.gate import Rule
 from gateway.tools.base import tool
+from gateway.verdicts import SKIPPED
 from tests.unit.gateway.scene import ELSEWHERE, HERE, House, Office, call, calls, running
 from tests.unit.gateway.talk import button
 
@@ -49,7 +49,8 @@ async def test_a_card_shows_every_argument_and_no_secret(paying: House) -> None:
     async with running(paying) as office:
         _ref, card = await asked(office)
         assert {f.name: f.value for f in card.fields} == {"order": "A", "amount": "10", "key": "••••••"}
-        assert (card.title, card.summary, card.code != "") == ("Approve pay?", "money leaves the house", True)
+        assert (card.title, card.code != "") == ("Approve pay?", True)
+        assert card.summary.startswith("money leaves the house\n")
         assert paying.ran == []
         await office.say("/pending")
         assert card.code in paying.world.texts()[-1]
@@ -63,7 +64,7 @@ async def test_an_approval_runs_the_call_and_the_turn_goes_on(paying: House) -> 
         assert paying.ran == ["pay A 10"] and paying.world.texts() == ["paid"]
         _ref, decided = paying.world.card(state="decided")
         assert (decided.buttons, decided.status.startswith("Approved by Ann")) == ((), True)
-        assert await office.audit() == ["requested", "approved"]
+        assert await office.audit() == ["requested", "approved", "executed"]
 
 
 async def test_a_denial_ends_the_turn_and_its_feedback_is_the_next_message(house: House) -> None:
@@ -175,7 +176,8 @@ async def test_c045_with_on_denial_continue_the_model_gets_all_four_results_at_o
         assert house.ran == ["look a", "pay b 10"]
         log = await office.log()
         assert [m.role for m in log] == ["user", "assistant", "user", "assistant"]
-        assert house.world.texts() == ["summed up"]  # the feedback is no message of its own
+        expired, summed_up = house.world.texts()  # the feedback is no message of its own
+        assert "expired after 1 min" in expired and summed_up == "summed up"
 
 
 async def test_a_decision_that_lands_while_a_sibling_runs_is_carried_out_next(house: House) -> None:
@@ -228,7 +230,10 @@ async def test_c047_an_expiry_is_told_to_the_model_as_what_it_is(paying: House) 
         ((content, is_error),) = results(paying)
         assert is_error and "expired after 10 minutes" in content
         assert "did not run" in content and "no person refused" in content
-        assert paying.world.texts() == ["nobody answered"] and paying.ran == []
+        told, answer = paying.world.texts()
+        assert "expired after 10 min" in told and "not run and nobody refused it" in told
+        assert "write to me and I ask again" in told
+        assert answer == "nobody answered" and paying.ran == []
         assert await office.audit() == ["requested", "expired"]
 
 

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from channels.base import Actor as ChannelActor
 from channels.base import Card, InboundMessage, InboundPress, MessageRef, pack_press
 from channels.base import ThreadKey as ChannelKey
-from gateway.approvals import Answer, Approve, Deny, Option, Pending, Question, Resolution
+from gateway.approvals import Answer, Approve, Deny, Pending, Resolution
 from gateway.bridge import (
-    Bad,
-    Toggle,
     actor_in,
     card,
     key_in,
@@ -25,7 +23,9 @@ from gateway.bridge import (
     read_press,
     said,
 )
+from gateway.bridge_questions import Bad, Draft, Toggle
 from gateway.messages import Actor, Json, ThreadKey, call_hash, canonical_json
+from gateway.questions import Option, Question
 from gateway.store.rows import PendingRecord
 from gateway.tools.base import MASK
 
@@ -144,9 +144,15 @@ def test_free_text_is_refused_where_the_question_takes_none() -> None:
 
 @given(st.text(max_size=80))
 def test_any_data_is_read_without_an_error(data: str) -> None:
-    for asked in (record(pending()), record(question("a", "b", multi=True))):
+    parts = (Question(text="?", name="a"),)
+    for asked in (
+        record(pending()),
+        record(question("a", "b", multi=True)),
+        record(question("a", about="unknown", allow_text=False)),
+        record(question(allow_text=False, parts=parts)),
+    ):
         meaning = read_press(press(data), asked)
-        assert isinstance(meaning, Approve | Deny | Answer | Toggle | Bad)
+        assert isinstance(meaning, Approve | Deny | Answer | Toggle | Draft | Bad)
         if pressed_card(press(data)) is None:
             assert isinstance(meaning, Bad)
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from gateway.approvals import (
-    RUN_AGAIN,
     Answer,
     Approve,
     Deny,
@@ -15,7 +14,6 @@ from gateway.approvals import (
     KnownCall,
     Pending,
     PendingState,
-    Question,
     Resolution,
     Supersede,
     TurnCheckpoint,
@@ -27,6 +25,7 @@ from gateway.messages import Text as Words
 from gateway.notices import STOPS, queued_text, stop_text
 from gateway.options import RunResult
 from gateway.outcome import Outcome
+from gateway.questions import RUN_AGAIN, Question
 from gateway.store.rows import FEEDBACK, CallRecord, Claim, Lease, PendingRecord
 
 KEY, DESK, WEB = (

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from channels.base import Actor, InboundPress, MessageRef
 from gateway.gate import Rule
 from gateway.notices import TAKEN_AS_ANSWER
 from tests.unit.gateway.scene import House, Office, call, calls, running
-from tests.unit.gateway.talk import button
+from tests.unit.gateway.talk import HERE, button
 
 OPTIONS = ["staging", "prod"]
 
@@ -199,3 +202,204 @@ async def test_own_words_come_through_the_form(house: House) -> None:
         assert await office.press(ref, card.forms[0].data, values={"answer": "  "}) == "The answer is empty."
         await office.press(ref, card.forms[0].data, values={"answer": "eu-1"})
         assert answer(house) == "eu-1"
+
+
+# ---- values of a kind, yes or no, how many
+
+
+async def test_a_number_is_asked_for_in_a_form_and_a_wrong_one_is_named_at_its_field(house: House) -> None:
+    house.plan["go"] = [calls(call("ask_user", question="How many?", kind="integer")), "thank you"]
+    async with running(house) as office:
+        await office.say("go")
+        ref, card = house.world.card()
+        (form,), (opener,) = card.forms, card.buttons
+        assert (opener.label, form.fields[0].kind) == ("Answer…", "integer")
+        assert await faults(office, ref, form.data, answer="a few") == {
+            "answer": "a whole number is needed, like 12"
+        }
+        assert "a whole number is needed" in await office.press(ref, form.data, values={"answer": "a few"})
+        await office.press(ref, form.data, values={"answer": " +012 "})
+        assert answer(house) == "12"
+
+
+async def faults(office: Office, ref: str, data: str, **values: str | tuple[str, ...]) -> dict[str, str]:
+    assert office.talk.inbound is not None
+    press = InboundPress(
+        thread=HERE,
+        action_id="f",
+        actor=Actor("talk", "w", "ann"),
+        data=data,
+        message_ref=MessageRef(ref),
+        sent_at=0.0,
+        values=values,
+    )
+    return dict(await office.talk.inbound.faults(press))
+
+
+async def test_c051_a_typed_value_that_cannot_be_read_is_told_its_mend_and_used_once(house: House) -> None:
+    house.plan["go"] = [calls(call("ask_user", question="When?", kind="date")), "thank you"]
+    async with running(house) as office:
+        await office.say("go")
+        await office.say("03.04.2026")
+        assert len(house.world.live()) == 1
+        assert "2026-04-03 or 2026-03-04" in house.world.texts()[-1]
+        await office.say("31.3.2026")
+        assert answer(house) == "2026-03-31"
+        assert house.world.texts()[-1] == "thank you"  # and the first attempt is nobody's next message
+        assert [m.text for m in await office.log() if m.role == "user" and m.text] == ["go"]
+
+
+async def test_c051_words_that_are_no_value_at_all_are_the_next_message(house: House) -> None:
+    house.plan["go"] = [calls(call("ask_user", question="When?", kind="date")), "thank you"]
+    async with running(house) as office:
+        await office.say("go")
+        await office.say("forget it")
+        assert house.world.live() == [] and house.world.texts()[-1] == "you said: forget it"
+
+
+async def test_yes_or_no_is_one_press(house: House) -> None:
+    house.plan["go"] = [calls(call("ask_user", question="Sure?", kind="boolean")), "thank you"]
+    async with running(house) as office:
+        await office.say("go")
+        ref, card = house.world.card()
+        assert ([c.label for c in card.choices], card.buttons, card.forms) == (["Yes", "No"], (), ())
+        await office.press(ref, button(card, "No"))
+        assert answer(house) == "false"
+
+
+async def test_as_many_options_are_chosen_as_the_question_wants(house: House) -> None:
+    async with running(asking(house, multi=True, min=2, allow_text=False)) as office:
+        await office.say("go")
+        ref, card = house.world.card()
+        assert card.summary == "Which env?\nchoose 2"
+        await pressed(office, ref, "prod")
+        assert "choose at least 2" in await pressed(office, ref, "Confirm")
+        await pressed(office, ref, "staging")
+        await pressed(office, ref, "Confirm")
+        assert answer(house) == "- staging\n- prod"
+
+
+async def test_none_of_the_options_is_an_answer_where_that_is_allowed(house: House) -> None:
+    async with running(asking(house, multi=True, min=0)) as office:
+        await office.say("go")
+        ref, card = house.world.card()
+        assert card.summary == "Which env?\nchoose all that apply, or none"
+        told = await pressed(office, ref, "Confirm")
+        assert told.endswith("none of them.")
+        assert answer(house) == "(none of the options)"
+
+
+async def test_a_question_that_nobody_could_answer_is_an_error_with_its_mend(house: House) -> None:
+    async with running(asking(house, multi=True, min=3)) as office:
+        await office.say("go")
+        assert house.world.cards == {}
+        assert await first_result(office) == "invalid arguments: min: is 3, but there are 2 options"
+
+
+# ---- several questions
+
+RELEASE = [
+    {"name": "env", "question": "Which env?", "options": OPTIONS, "allow_text": False},
+    {"name": "count", "question": "How many?", "kind": "integer"},
+    {"name": "tell", "question": "Whom to tell?", "options": ["ops", "all"], "multi": True, "min": 0},
+]
+
+
+def releasing(house: House) -> House:
+    house.plan["go"] = [calls(call("ask_user", question="The release", questions=RELEASE)), "thank you"]
+    return house
+
+
+async def test_several_questions_are_answered_in_a_form_changed_and_confirmed(house: House) -> None:
+    async with running(releasing(house)) as office:
+        await office.say("go")
+        ref, card = house.world.card()
+        assert [b.label for b in card.buttons] == ["Answer…"]
+        assert (card.summary, [f.name for f in card.fields]) == ("The release", ["env", "count", "tell"])
+        assert card.fields[0].value == "Which env?\n1. staging\n2. prod\n(not answered yet)"
+        (form,) = card.forms
+        assert [(f.name, f.kind, f.required) for f in form.fields] == [
+            ("env", "select", True),
+            ("count", "integer", True),
+            ("tell", "multi", False),
+            ("tell.other", "text", False),
+        ]
+        wrong = {"env": "moon", "count": "many"}
+        assert list(await faults(office, ref, form.data, **wrong)) == ["env", "count"]
+        assert "count: a whole number" in await office.press(ref, form.data, values=wrong)
+        told = await office.press(ref, form.data, values={"env": "staging", "count": "3"})
+        assert told == "Noted: env: staging; count: 3. Not answered yet: tell."
+
+        more = {"env": "prod", "tell": ("ops",), "tell.other": ""}
+        assert "Press Confirm" in await office.press(ref, form.data, values=more)
+        card = house.world.cards[ref]
+        assert [b.label for b in card.buttons] == ["Confirm", "Change…"]
+        assert card.fields[0].value.endswith("→ prod")
+        values = {f.name: f.value for f in card.forms[0].fields}
+        assert values == {"env": "prod", "count": "3", "tell": "ops", "tell.other": ""}
+        told = await pressed(office, ref, "Confirm")
+        assert told.endswith(": env: prod; count: 3; tell: ops.")
+        assert answer(house) == '{"env": "prod", "count": 3, "tell": ["ops"]}'
+        assert house.world.cards[ref].fields[1].value == "How many?\na whole number, like 12\n→ 3"
+
+
+async def test_watchers_are_told_every_one_of_several_questions(house: House) -> None:
+    async with running(releasing(house)) as office:
+        await office.say("go")
+        (data,) = [data for kind, data in await office.stored_events() if kind == "question:pending"]
+        event = json.loads(data)
+        assert [(part["name"], part["kind"]) for part in event["questions"]] == [
+            ("env", "text"),
+            ("count", "integer"),
+            ("tell", "text"),
+        ]
+        assert event["questions"][0]["options"] == OPTIONS
+
+
+async def test_what_is_answered_so_far_survives_a_kill_and_nobody_else_can_change_it(house: House) -> None:
+    async with running(releasing(house)) as office:
+        await office.say("go")
+        ref, card = house.world.card()
+        form = card.forms[0].data
+        await office.press(ref, form, values={"env": "1", "count": "3", "tell": "all"})
+        told = await office.press(ref, form, values={"count": "4"}, user="bob")
+        assert told.startswith("You may not")
+        await office.kill()
+    async with running(house) as office:
+        await office.settle()
+        await office.press(ref, form, values={"count": "", "tell.other": "the night shift"})
+        assert [b.label for b in house.world.cards[ref].buttons] == ["Answer…"]
+        assert await office.press(ref, f"v1:{card.card_id}:c") == "Not answered yet: count."
+        await office.press(ref, form, values={"count": "5"})
+        await pressed(office, ref, "Confirm")
+        assert answer(house) == '{"env": "staging", "count": 5, "tell": ["the night shift"]}'
+
+
+async def test_a_reply_without_any_answer_says_how_to_write_one(house: House) -> None:
+    async with running(releasing(house)) as office:
+        await office.say("go")
+        ref, card = house.world.card()
+        assert "like `env: ...`" in await office.press(ref, card.forms[0].data, values={})
+        assert "not one of this question's" in await office.press(ref, f"v1:{card.card_id}:0")
+
+
+async def test_c051_several_questions_are_answered_in_lines(house: House) -> None:
+    async with running(releasing(house)) as office:
+        await office.say("go")
+        await office.say("env: 2\ncount: lots\ntell: ops")
+        assert "count: a whole number is needed" in house.world.texts()[-1]
+        await office.say("env: 2\ncount: 7\ntell: ops, all")
+        assert answer(house) == '{"env": "prod", "count": 7, "tell": ["ops", "all"]}'
+        said = [t for t in house.world.texts() if t.startswith("Taken as your answer")]
+        assert len(said) == 1 and "env: prod; count: 7; tell: ops, all" in said[0]
+
+
+async def test_a_question_s_card_changes_nothing_of_an_answered_one(house: House) -> None:
+    async with running(releasing(house)) as office:
+        await office.say("go")
+        ref, card = house.world.card()
+        form = card.forms[0].data
+        await office.press(ref, form, values={"env": "1", "count": "3", "tell": "all"})
+        await pressed(office, ref, "Confirm")
+        assert (await office.press(ref, form, values={"count": "9"})).startswith("Already decided")
+        assert await faults(office, ref, form, count="x") == {}

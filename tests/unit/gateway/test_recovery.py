@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from channels.base import ChannelDown, ThreadKey
-from gateway.approvals import GIVE_UP, INTERRUPTED, RUN_AGAIN, TREAT_AS_DONE
 from gateway.errors import StoreUnavailable
 from gateway.messages import ToolResult
+from gateway.questions import GIVE_UP, RUN_AGAIN, TREAT_AS_DONE
 from gateway.store.rows import Lease, TurnEnd
+from gateway.verdicts import INTERRUPTED
 from tests.unit.gateway.scene import House, Office, call, calls, running
 from tests.unit.gateway.talk import button
 

@@ -10,6 +10,7 @@ import pytest
 
 from gateway.approvals import Answer, Approve, ClickOutcome, Deny, Resolution
 from gateway.messages import Actor, ThreadKey
+from gateway.reminders import NOWHERE
 from gateway.resolutions import Click
 from gateway.store.rows import PendingRecord
 from gateway.timers import Timers
@@ -195,7 +196,7 @@ async def test_clock_and_person_never_both_win(house: House) -> None:
         pending_id = (await office.pendings())[0].id
         house.clock.advance(60)
         woken: list[str] = []
-        timers = Timers(office.store, house.clock, woken.append)
+        timers = Timers(office.store, house.clock, woken.append, lambda session_id: None, NOWHERE)
         assert await timers.sweep_once() == 1
         assert await timers.sweep_once() == 0
         click = Click(pending_id=pending_id, resolution=Approve(), actor=ANN)

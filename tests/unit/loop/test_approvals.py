@@ -12,36 +12,38 @@ from hypothesis import strategies as st
 
 from gateway.approvals import (
     CLOSED_OUTCOME,
-    GAVE_UP,
-    GIVE_UP,
     NEXT,
-    RUN_AGAIN,
-    TREAT_AS_DONE,
     Answer,
     Approve,
     Deny,
     Expire,
     KnownCall,
-    Option,
     Pending,
     PendingKind,
     PendingState,
-    Question,
     Resolution,
     Supersede,
     TurnCheckpoint,
-    TypedAnswer,
     allowed_deciders,
-    check_answer,
     may_decide,
     new_code,
     next_state,
-    normal_answer,
-    read_typed_answer,
     settle,
 )
 from gateway.budget import Spent
 from gateway.messages import Actor, ToolResult, call_hash
+from gateway.questions import (
+    GIVE_UP,
+    RUN_AGAIN,
+    TREAT_AS_DONE,
+    Option,
+    Question,
+    TypedAnswer,
+    check_answer,
+    normal_answer,
+    read_typed_answer,
+)
+from gateway.verdicts import GAVE_UP
 
 WORDS = st.one_of(
     st.builds(
@@ -127,7 +129,7 @@ def test_an_edit_names_what_changed_appeared_and_went() -> None:
 def test_an_edit_of_a_masked_argument_is_named_without_its_values() -> None:
     asked = pending(args={"key": "old", "to": {"card": "9"}}, secret=("key", "to.card"))
     note = settle(asked, Approve(edited_args={"key": "new", "to": {"card": "8"}}), "Ada").note
-    assert note.endswith("Changed: key: (not shown); to: (not shown)]")
+    assert note.endswith("Changed: key: (not shown); to.card: (not shown)]")
 
 
 def test_a_denial_says_by_whom_and_why() -> None:
@@ -156,9 +158,7 @@ def test_c047_an_expiry_is_never_told_as_a_refusal(seconds: float | None, words:
 def test_a_closed_request_names_what_closed_it_and_nobody_refused() -> None:
     result = settle(pending(), Supersede(by="/new"), "Ada").result
     assert result is not None
-    assert (
-        result.content == "not run: the request was closed by /new before anybody decided. Nobody refused it."
-    )
+    assert "closed by /new before anybody decided. Nobody refused it" in result.content
 
 
 def test_an_answer_is_the_result_and_several_are_a_list() -> None:

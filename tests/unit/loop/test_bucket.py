@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.approvals import GIVE_UP, INTERRUPTED, RUN_AGAIN, TREAT_AS_DONE, KnownCall
+from gateway.approvals import KnownCall
 from gateway.bucket import Buckets, Circumstances, sort_calls
 from gateway.gate import Condition, Rule, Scope
 from gateway.loop import run_agent
 from gateway.messages import ToolResult, ToolUse, call_hash
+from gateway.questions import GIVE_UP, RUN_AGAIN, TREAT_AS_DONE
 from gateway.tools.base import MASK, Tool
 from gateway.tools.system import ASK_USER
+from gateway.verdicts import INTERRUPTED
 from tests.unit.loop.scene import Log, Ran, Replies, agent, answers, call, options, rule, says
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.approvals import STOPPED
 from gateway.cancel import CancelToken
 from gateway.errors import LeaseLost, ToolError
 from gateway.events import Event
@@ -20,6 +19,7 @@ from gateway.loop import run_agent
 from gateway.messages import Json, ToolResult, call_hash
 from gateway.tools.base import CallContext, Tool, ToolOutput, tool
 from gateway.tools.lanes import GRACE, LaneContext, run_lanes
+from gateway.verdicts import STOPPED
 from tests.unit.loop.scene import SOON, Log, Ran, Replies, Tape, agent, answers, call, options, says
 
 

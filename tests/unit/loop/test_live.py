@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from gateway.approvals import SKIPPED, STOPPED, Answer, Approve, Deny, Pending, Resolution
+from gateway.approvals import Answer, Approve, Deny, Pending, Resolution
 from gateway.cancel import CancelToken, Stopped
 from gateway.history import repaired
 from gateway.loop import run_agent
@@ -15,6 +15,7 @@ from gateway.messages import Json
 from gateway.outcome import Outcome
 from gateway.providers.base import ModelRequest, ModelResponse
 from gateway.tools.base import CallContext, Tool
+from gateway.verdicts import SKIPPED, STOPPED
 from tests.clock import FakeClock
 from tests.unit.loop.scene import (
     SOON,

@@ -8,9 +8,6 @@ from hypothesis import strategies as st
 
 from gateway.agent import Agent
 from gateway.approvals import (
-    RUN_AGAIN,
-    SKIPPED,
-    TREAT_AS_DONE,
     Answer,
     Approve,
     Deny,
@@ -26,6 +23,8 @@ from gateway.history import Transcript, repaired
 from gateway.loop import RunResult, resume_agent, run_agent
 from gateway.messages import ToolResult, assistant, call_hash, user
 from gateway.outcome import Outcome
+from gateway.questions import RUN_AGAIN, TREAT_AS_DONE
+from gateway.verdicts import SKIPPED
 from tests.clock import FakeClock
 from tests.unit.loop.scene import Log, Ran, Replies, Tape, agent, answers, call, contents, options, rule, says
 

@@ -100,7 +100,8 @@ def element(value: Json) -> Any:
             one = None if first is None else sb.Option.from_dict(first)
             return sb.RadioButtonGroup(action_id=name, options=options, initial_option=one)
         case "static_select":
-            one = None if first is None else sb.Option.from_dict(first)
+            # As below: slackblocks takes no single option as the initial one of groups.
+            one = None if first is None or groups else sb.Option.from_dict(first)
             return sb.StaticSelectMenu(
                 action_id=name, options=options or None, option_groups=groups or None, initial_option=one
             )
@@ -112,6 +113,8 @@ def element(value: Json) -> Any:
                 option_groups=groups or None,
                 initial_options=(chosen or None) if options else None,
             )
+        case "datepicker":
+            return sb.DatePicker(action_id=name, initial_date=value.get("initial_date"))
         case "number_input":
             return sb.NumberInput(
                 is_decimal_allowed=value["is_decimal_allowed"],
@@ -138,6 +141,10 @@ def _rich(value: Json) -> Any:
 
 
 def _run(run: Json) -> Any:
+    if run["type"] == "user":
+        return sb.RichTextUser(user_id=run["user_id"])
+    if run["type"] == "usergroup":
+        return sb.RichTextUserGroup(user_group_id=run["usergroup_id"])
     if run["type"] == "link":
         return sb.RichTextLink(url=run["url"], text=run.get("text"))
     assert run["type"] == "text"

@@ -14,7 +14,7 @@ from channels.slack.refs import ASK_CALLBACK, FORM_CALLBACK
 from tests.unit.slack.blockkit import checked_modal, codes, live, shown
 
 Json = dict[str, Any]
-KINDS = ["text", "long_text", "integer", "number", "boolean", "select", "json"]
+KINDS = ["text", "long_text", "integer", "number", "boolean", "date", "select", "multi", "json"]
 TEXTS = st.text(max_size=60)
 VALUES = TEXTS | st.sampled_from(
     [
@@ -41,7 +41,10 @@ FIELDS = st.lists(
         kind=st.sampled_from(KINDS),
         value=VALUES,
         required=st.booleans(),
-        options=st.lists(st.text(max_size=160), max_size=120).map(tuple),
+        options=(
+            st.lists(st.text(max_size=160), max_size=12)
+            | st.integers(90, 1100).map(lambda most: [f"option {n}" for n in range(most)])
+        ).map(tuple),
         hint=TEXTS,
     ),
     max_size=12,
@@ -59,7 +62,7 @@ def opened(*fields: FormField) -> Json:
     return view
 
 
-def filled(view: Json, **typed: str) -> Json:
+def filled(view: Json, **typed: Any) -> Json:
     """`view.state` after a person typed and chose; what is not named is left as it was shown."""
     values: Json = {}
     for block in view["blocks"]:
@@ -67,8 +70,16 @@ def filled(view: Json, **typed: str) -> Json:
             continue
         element, name = block["element"], modals.field_name(block["block_id"])
         kept: Json = {"type": element["type"]}
-        if "options" in element:
-            wanted = [o for o in element["options"] if o["value"] == typed.get(name or "")]
+        offered = element.get("options") or [
+            o for g in element.get("option_groups", ()) for o in g["options"]
+        ]
+        if element["type"] == "datepicker":
+            kept["selected_date"] = typed.get(name or "", element.get("initial_date"))
+        elif element["type"] in ("checkboxes", "multi_static_select"):
+            wanted = [o for o in offered if o["value"] in typed.get(name or "", ())]
+            kept["selected_options"] = wanted or element.get("initial_options", [])
+        elif offered:
+            wanted = [o for o in offered if o["value"] == typed.get(name or "")]
             kept["selected_option"] = wanted[0] if wanted else element.get("initial_option")
         else:
             kept["value"] = typed.get(name or "", element.get("initial_value"))
@@ -99,6 +110,8 @@ def test_every_form_is_a_modal_that_slack_takes_and_gives_its_values_back(
             assert one.name not in values
         elif one.kind == "boolean" and one.value.strip().casefold() in ("true", "false"):
             assert values[one.name] == one.value.strip().casefold()
+        elif one.kind == "multi":
+            assert sorted(values[one.name]) == sorted(filter(None, map(str.strip, one.value.splitlines())))
         elif inputs(view)[one.name]["element"]["type"] in ("static_select", "radio_buttons"):
             assert values.get(one.name, one.value) == one.value
         else:
@@ -176,12 +189,76 @@ def test_a_number_that_slack_could_not_hold_exactly_is_edited_as_text(value: str
 
 
 @pytest.mark.parametrize(
-    "options", [tuple(f"o{n}" for n in range(101)), ("x" * 151, "y"), ("", "y"), ("same", "same")]
+    "options", [tuple(f"o{n}" for n in range(1001)), ("x" * 151, "y"), ("", "y"), ("same", "same")]
 )
 def test_options_that_no_menu_holds_are_typed_and_named(options: tuple[str, ...]) -> None:
     block = inputs(opened(field("env", "select", "y", options=options)))["env"]
     assert block["element"]["type"] == "plain_text_input"
     assert block["hint"]["text"].startswith("One of: ")
+
+
+def test_more_options_than_one_menu_holds_are_offered_in_groups() -> None:
+    options = tuple(f"o{n}" for n in range(250))
+    view = opened(
+        field("env", "select", "o249", options=options), field("tags", "multi", "o1\no7", options=options)
+    )
+    for name in ("env", "tags"):
+        groups = inputs(view)[name]["element"]["option_groups"]
+        assert [group["label"]["text"] for group in groups] == ["1 to 100", "101 to 200", "201 to 250"]
+        assert tuple(o["value"] for group in groups for o in group["options"]) == options
+    assert modals.values(filled(view)) == {"env": "o249", "tags": ("o1", "o7")}
+    assert modals.values(filled(view, env="o150", tags=("o2",))) == {"env": "o150", "tags": ("o2",)}
+
+
+def test_menus_that_are_too_large_together_are_typed() -> None:
+    options = tuple(f"{n} {'x' * 100}" for n in range(600))
+    view = opened(*(field(f"f{n}", "select", options[n], options=options) for n in range(4)))
+    assert {block["element"]["type"] for block in inputs(view).values()} == {"plain_text_input"}
+    assert modals.values(filled(view)) == {f"f{n}": options[n] for n in range(4)}
+
+
+def test_a_date_is_picked_and_several_options_are_checked() -> None:
+    view = opened(
+        field("due", "date", "2027-01-31"),
+        field("maybe", "date"),
+        field("odd", "date", "next week"),
+        field("tags", "multi", "a\nc", options=("a", "b", "c")),
+    )
+    kinds = {name: block["element"]["type"] for name, block in inputs(view).items()}
+    assert kinds == {
+        "due": "datepicker",
+        "maybe": "datepicker",
+        "odd": "plain_text_input",
+        "tags": "checkboxes",
+    }
+    assert modals.values(filled(view)) == {
+        "due": "2027-01-31",
+        "maybe": "",
+        "odd": "next week",
+        "tags": ("a", "c"),
+    }
+
+
+@pytest.mark.parametrize("value", ['["a", "d"]', "a\nd", "a\na"])
+def test_several_values_that_its_options_could_not_keep_are_typed_one_on_each_line(value: str) -> None:
+    view = opened(field("tags", "multi", value, options=("a", "b", "c")))
+    block = inputs(view)["tags"]
+    assert (block["element"]["type"], block["element"]["multiline"]) == ("plain_text_input", True)
+    assert block["hint"]["text"] == "One on each line, of: a, b, c"
+    assert modals.values(filled(view))["tags"] in (("a", "d"), ("a", "a"))
+    assert modals.values(filled(view, tags="b\n\n c "))["tags"] == ("b", "c")
+
+
+def test_several_values_may_begin_as_a_json_list() -> None:
+    view = opened(field("tags", "multi", '["a", "c"]', options=("a", "b", "c")))
+    assert modals.values(filled(view)) == {"tags": ("a", "c")}
+
+
+@pytest.mark.parametrize("value", ["2027-02-30", "2027-13-01", "0000-01-01"])
+def test_a_day_that_is_in_no_calendar_is_edited_as_text(value: str) -> None:
+    view = opened(field("due", "date", value))
+    assert inputs(view)["due"]["element"]["type"] == "plain_text_input"
+    assert modals.values(filled(view)) == {"due": value}
 
 
 def test_options_that_begin_alike_are_numbered_in_a_menu() -> None:

@@ -8,8 +8,16 @@ from typing import Any
 
 import pytest
 
-from channels.base import Actor, ChannelDown
-from channels.slack.people import KEPT, STRANGER, People, person_of
+from channels.base import Actor, ChannelDown, PayloadRefused
+from channels.slack.people import (
+    KEPT,
+    PERSON_SECONDS,
+    STALE_SECONDS,
+    STRANGER,
+    UNKNOWN,
+    People,
+    person_of,
+)
 
 ADA = Actor("slack", "T1", "U1")
 MEMBER = {"id": "U1", "team_id": "T1", "profile": {"display_name": "ada", "real_name": "Ada Lovelace"}}
@@ -139,19 +147,35 @@ async def test_roles_that_cannot_be_told_are_an_error_and_not_an_empty_set() -> 
     assert await directory.people.roles(ADA, "T1") == {"S1"}
 
 
-async def test_a_quick_look_gives_a_stranger_when_slack_is_away_or_slow(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_quick_look_gives_somebody_unknown_when_slack_is_away_or_slow() -> None:
     directory = Directory()
     directory.down = True
-    assert await directory.people.quickly(ADA, "T1") == STRANGER
+    assert await directory.people.quickly(ADA, "T1") == UNKNOWN
     directory.down = False
     directory.answering.clear()
-    monkeypatch.setattr("channels.slack.people.LOOKUP_SECONDS", 0.01)
-    assert await directory.people.quickly(ADA, "T1") == STRANGER
+    assert await directory.people.quickly(ADA, "T1", 0.01) == UNKNOWN
     directory.answering.set()
     assert (await directory.people.person(ADA, "T1")).name == "ada"
     await directory.people.close()
+
+
+async def test_who_was_known_not_long_ago_still_is_when_slack_does_not_tell() -> None:
+    directory = Directory()
+    assert not (await directory.people.person(ADA, "T1")).guest
+    directory.down = True
+    directory.now += PERSON_SECONDS + 1
+    assert (await directory.people.quickly(ADA, "T1")).name == "ada"
+    directory.now += STALE_SECONDS
+    assert await directory.people.quickly(ADA, "T1") == UNKNOWN
+    await directory.people.close()
+
+
+async def test_whom_slack_refuses_to_tell_about_is_a_stranger_for_good() -> None:
+    async def refused(user: str) -> Mapping[str, Any]:
+        raise PayloadRefused("user_not_visible")
+
+    people = People(user=refused, groups=Directory().all_groups, monotonic=lambda: 0.0)
+    assert await people.quickly(ADA, "T1") == STRANGER
 
 
 async def test_memory_is_bounded() -> None:

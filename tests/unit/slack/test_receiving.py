@@ -70,10 +70,10 @@ async def test_c081_b_a_half_open_connection_is_noticed_and_replaced(
     server: SlackServer, inbox: Inbox
 ) -> None:
     states: list[str] = []
-    async with running(server, inbox, ping_seconds=0.05, on_state=states.append):
-        frozen = await server.wait_connections(2)
+    async with running(server, inbox, connections=1, ping_seconds=0.05, on_state=states.append):
+        frozen = await server.wait_connections(1)
         server.freeze()
-        await server.wait_for(lambda: server.connected >= 4)
+        await server.wait_for(lambda: server.connected >= 2)
         await inbox_hears(server, inbox, "again", unlike={c.id for c in frozen})
     assert states[:3] == ["up", "down", "up"]
 
@@ -418,10 +418,12 @@ async def test_a_command_that_speaks_of_a_payload_is_not_lost(server: SlackServe
 
 async def test_what_could_not_be_stored_is_answered_with_500(server: SlackServer, inbox: Inbox) -> None:
     async with running(server, inbox, "http"):
-        inbox.refuse(1)
-        server.say("U1", "D1", "hello")
-        await server.wait_for(lambda: server.deliveries[0].acked)
-        assert [attempt.failed for attempt in server.deliveries[0].attempts] == ["http_error", ""]
+        inbox.refuse(1000)
+        said = server.say("U1", "D1", "hello").deliveries[0]
+        await server.wait_for(lambda: said.attempts[0].failed)
+        inbox.refuse(inbox.attempts - 1000)
+        await server.wait_for(lambda: said.acked)
+        assert [attempt.failed for attempt in said.attempts] == ["http_error", ""]
 
 
 @pytest.mark.parametrize("over", ["socket", "http"])

@@ -15,6 +15,7 @@ from channels.base import (
     TargetGone,
 )
 from channels.slack.errors import ScopeMissing
+from channels.slack.limits import STREAM_TEXT
 from channels.slack.progress import GRACE
 from channels.slack.sign import APPEND_SECONDS, EDIT_SECONDS, REFRESH
 from tests.unit.slack.stage import ASSISTANT, IDLE, THINKING, THREAD, Stage, text, tool

@@ -79,6 +79,7 @@ def test_a_mention_in_a_channel_is_for_us_and_is_not_part_of_the_words() -> None
         actor=Actor("slack", ME.team, "U01"),
         text="refund 17",
         sent_at=float(TS),
+        mentioned=True,
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from channels.base import Actor, Button, Card, CardField, Choice, Form, FormField, OutboundMessage
 from channels.render.inert import visible
-from channels.telegram import forms, render
+from channels.telegram import cards, forms, render
 from channels.telegram.limits import ENTITIES, LIMITS
 from tests.contracts.harness import an_approval, settled
 from tests.platforms.telegram.checks import checked_markup, checked_text, utf16_len, utf16_slice
@@ -42,16 +42,16 @@ def test_every_card_is_one_that_telegram_takes(
     card = an_approval(
         title=title, summary=summary, fields=fields, status=status, deciders=status, state=state
     )
-    file = render.args_file(card)
+    file = cards.args_file(card)
     for readable in (True, False):
-        checked(render.card(card, file=file, readable=readable))
+        checked(cards.card(card, file=file, readable=readable))
 
 
 @given(FIELDS)
 def test_every_argument_is_on_the_card_or_in_the_file(fields: tuple[CardField, ...]) -> None:
     card = an_approval(fields=fields)
-    file = render.args_file(card)
-    drawn = render.card(card, file=file)
+    file = cards.args_file(card)
+    drawn = cards.card(card, file=file)
     for field in fields:
         shown = visible(field.value).rstrip("\n")
         assert shown in (file.content.decode() if file else drawn.text)
@@ -78,7 +78,7 @@ def test_every_question_is_one_that_telegram_takes(choices: list[Choice]) -> Non
             card_id="q", kind="question", state="open", title="?", choices=tuple(choices), multi=multi,
             buttons=(Button(label="Confirm", data="v1:q:done"),),
         )  # fmt: skip
-        drawn = render.card(card)
+        drawn = cards.card(card)
         checked(drawn)
         assert drawn.rows[-1][-1].label == "Confirm"
 
@@ -86,7 +86,7 @@ def test_every_question_is_one_that_telegram_takes(choices: list[Choice]) -> Non
 def test_c054_options_that_begin_alike_are_all_read_in_full_and_numbered_buttons_choose() -> None:
     labels = [f"{'The same beginning of every label, '.ljust(80, '-')}then {n:9}" for n in range(1, 27)]
     choices = tuple(Choice(label=label, data=f"v1:q:{n}") for n, label in enumerate(labels, 1))
-    drawn = render.card(Card(card_id="q", kind="question", state="open", title="Which?", choices=choices))
+    drawn = cards.card(Card(card_id="q", kind="question", state="open", title="Which?", choices=choices))
     checked(drawn)
     assert [f"{n}. {label}\n" in f"{drawn.text}\n" for n, label in enumerate(labels, 1)] == [True] * 26
     keys = [key for row in drawn.rows for key in row]
@@ -123,13 +123,13 @@ def test_a_field_cannot_imitate_another_field() -> None:
     card = an_approval(
         fields=(CardField(name="note", value="x\n\namount:\n1"), CardField(name="amount", value="900"))
     )
-    drawn = render.card(card)
+    drawn = cards.card(card)
     bold = [utf16_slice(drawn.text, s.offset, s.length) for s in drawn.spans if s.type == "bold"]
     assert bold[1:] == ["note:", "amount:"]
 
 
 def test_line_ends_behind_an_argument_are_seen() -> None:
-    drawn = render.card(
+    drawn = cards.card(
         an_approval(fields=(CardField(name="text", value="x\n\n"),), code="", deciders="", expires="")
     )
     assert "x↵↵" in drawn.text
@@ -137,19 +137,19 @@ def test_line_ends_behind_an_argument_are_seen() -> None:
 
 def test_nobody_is_mentioned_by_a_cards_words() -> None:
     card = an_approval(title="@everybody look", summary="ask @bob", deciders="@carol")
-    drawn = render.card(card)
+    drawn = cards.card(card)
     assert "@everybody" not in drawn.text
     assert "@bob" not in drawn.text
     assert "@carol" not in drawn.text
 
 
 def test_tones_become_styles_and_short_buttons_stand_side_by_side() -> None:
-    [row] = render.keyboard(an_approval())
+    [row] = cards.keyboard(an_approval())
     assert [(key.label, key.style) for key in row] == [("Approve", "primary"), ("Deny", "danger")]
 
 
 def test_a_settled_card_has_its_status_and_no_buttons_and_no_code() -> None:
-    drawn = render.card(settled(an_approval(), "Approved by Ada"))
+    drawn = cards.card(settled(an_approval(), "Approved by Ada"))
     assert drawn.rows == ()
     assert "Approved by Ada" in drawn.text
     assert "K7M2" not in drawn.text
@@ -163,14 +163,14 @@ def test_a_card_that_cannot_be_read_offers_only_what_refuses() -> None:
         Button(label="Deny", data="v1:p:deny", tone="danger"),
         Button(label="Deny with feedback", data="v1:p:deny_why"),
     )
-    rows = render.keyboard(an_approval(buttons=buttons), readable=False)
+    rows = cards.keyboard(an_approval(buttons=buttons), readable=False)
     assert [key.label for row in rows for key in row] == ["Deny", "Deny with feedback"]
 
 
 def test_a_button_of_a_form_carries_the_names_of_its_fields() -> None:
     form = Form(data="v1:p:deny_why", title="Why?", fields=(FormField(name="feedback", label="Reason"),))
     card = an_approval(buttons=(Button(label="Why", data=form.data),), forms=(form,))
-    assert render.keyboard(card)[0][0].data == "v1:p:deny_why?feedback"
+    assert cards.keyboard(card)[0][0].data == "v1:p:deny_why?feedback"
 
 
 @given(FIELDS, TEXTS)
@@ -204,7 +204,7 @@ def test_a_cut_keeps_the_limit_and_whole_graphemes(limit: int, text: str) -> Non
 
 
 def test_the_repeat_mark_of_a_card_is_drawn() -> None:
-    assert "repeat" in render.card(replace(an_approval(), repeat=True)).text
+    assert "repeat" in cards.card(replace(an_approval(), repeat=True)).text
 
 
 def test_limits_are_those_of_the_platform() -> None:

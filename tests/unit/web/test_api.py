@@ -24,6 +24,11 @@ PENDING_SHAPE = {
     "requested_at",
     "expires_at",
     "approvers",
+    "card",
+    "preview",
+    "preview_kind",
+    "reveal",
+    "hidden",
 }
 
 
@@ -221,6 +226,19 @@ async def test_an_answer_resumes_the_turn(
     session = (await client.get(f"/sessions/{asked['session_id']}")).json()
     result = session["messages"][2]["content"][0]
     assert result["content"] == (given if isinstance(given, str) else ", ".join(given))
+
+
+async def test_several_questions_are_answered_by_name_and_a_wrong_one_is_named(
+    client: httpx.AsyncClient,
+) -> None:
+    asked = await say(client, "ask several")
+    address = f"/pending-questions/{asked['pending'][0]}/answer"
+    given = {"env": "prod", "count": "many", "day": "2026-03-31", "quiet": True, "tell": []}
+    wrong = await client.post(address, json={"answer": given})
+    assert wrong.status_code == 422
+    assert wrong.json()["problems"] == [{"field": "count", "message": "a whole number is needed"}]
+    response = await client.post(address, json={"answer": {**given, "count": 3}})
+    assert (response.status_code, response.json()["outcome"]) == (200, "resumed")
 
 
 async def test_the_audit_log_pages_back(client: httpx.AsyncClient) -> None:

@@ -1,0 +1,1 @@
+SELECT id FROM pendings WHERE card = (SELECT card FROM pendings WHERE id = ?) AND state = 'open'

@@ -1,0 +1,1 @@
+UPDATE timers SET due_at = ? WHERE id = ? AND done = 0

@@ -1,0 +1,1 @@
+UPDATE timers SET done = 1 WHERE id = ? AND done = 0
