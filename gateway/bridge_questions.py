@@ -22,17 +22,10 @@ from channels.base import (
     pack_press,
     unpack_press,
 )
+from gateway.answer_values import AnswerKind
 from gateway.approvals import Answer
 from gateway.notices import NOT_ANSWERED, NOTHING_ANSWERED, kind_hint, part_text, question_hint
-from gateway.questions import (
-    TREAT_AS_DONE,
-    AnswerKind,
-    Question,
-    missing_parts,
-    pack_answers,
-    read_field,
-    unpack_answers,
-)
+from gateway.questions import TREAT_AS_DONE, Question, missing_parts, pack_answers, read_field, unpack_answers
 from gateway.store.rows import PendingRecord
 
 CONFIRM, TEXT = "c", "t"
@@ -168,9 +161,7 @@ def _inputs(part: Question, values: Sequence[str]) -> tuple[FormField, ...]:
     return (menu, _own_input(part, name, label, own, required=False))
 
 
-def _own_input(
-    part: Question, name: str, label: str, values: Sequence[str], *, required: bool
-) -> FormField:
+def _own_input(part: Question, name: str, label: str, values: Sequence[str], *, required: bool) -> FormField:
     return FormField(
         name=name,
         label=label,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from gateway.answer_values import AnswerKind
 from gateway.approvals import Answer, Approve, ClickOutcome, Deny, Pending, Supersede
 from gateway.messages import Actor, ThreadKey, canonical_json
 from gateway.outcome import Outcome
-from gateway.questions import AnswerKind, Question, answer_words, missing_parts
+from gateway.questions import Question, answer_words, missing_parts
 from gateway.store.rows import GrantRecord, PendingRecord
 from gateway.tools.base import masked
 

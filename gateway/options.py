@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -24,6 +24,10 @@ class Approver(Protocol):
     """A person at hand (the terminal): asks now. None: nobody decides now, stop durably."""
 
     async def decide(self, pending: Pending) -> Resolution | None: ...
+
+    async def decide_together(self, pendings: Sequence[Pending]) -> Mapping[str, Resolution | None]:
+        """Asked first, where several calls of one step wait: what is said about them together, by pending
+        id. Those that are left out are asked about one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from gateway.approvals import (
     Answer,
     Approve,
     ClickOutcome,
+    Deny,
     Resolution,
     Supersede,
     may_decide,
@@ -279,6 +280,7 @@ class Resolutions:
             at=self._clock.now(),
             via=click.via,
             stops_batch=click.last and (agent is None or agent.on_denial == "stop"),
+            more=isinstance(resolution, Deny) and not click.last,
             consumes=click.consumes,
         )
         resolved = await self._commit(verdict)

@@ -5,11 +5,12 @@ Each method is one phase of a step (guard, reason, bucket, act, observe) or one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Literal, TypeVar
 
 from gateway.agent import Agent
-from gateway.approvals import KnownCall, Pending, Resolution, TurnCheckpoint, settle
+from gateway.approvals import KnownCall, Resolution, TurnCheckpoint, settle
 from gateway.bucket import Buckets, Circumstances, refuse_all, sort_calls
 from gateway.budget import Budget, Meter
 from gateway.cancel import Stopped
@@ -38,6 +39,8 @@ from gateway.tools.base import Tool
 from gateway.tools.lanes import LaneContext, run_lanes
 from gateway.tools.system import ASK_USER, READ_RESULT
 from gateway.verdicts import SKIPPED, STOPPED
+
+T = TypeVar("T")
 
 COMPACT_AT = 0.8  # share of the context window at which old history is cut
 MAX_COMPACTIONS = 2  # attempts in one turn
@@ -238,15 +241,20 @@ class Run:
     ) -> Buckets:
         """The same step, sorted again with what a person said about the calls that wait."""
         decided = {p.call_id: KnownCall(state="waiting", pending=p) for p in buckets.waiting}
+        said: Mapping[str, Resolution | None] = {}
+        if len(buckets.waiting) > 1:
+            said = await self._at_hand(partial(approver.decide_together, buckets.waiting)) or {}
+        stopped = False  # by a denial: nothing more is asked, but what was said about all calls holds
         for pending in buckets.waiting:
-            resolution = await self._decision(approver, pending)
+            resolution = said.get(pending.pending_id)
+            if pending.pending_id not in said and not stopped:
+                resolution = await self._at_hand(partial(approver.decide, pending))
             if self.cancelled:
                 break
             if resolution is None:
                 continue
-            decided[pending.call_id] = settle(pending, resolution, self.options.approver_name)
-            if decided[pending.call_id].state == "denied" and self.agent.on_denial == "stop":
-                break
+            known = decided[pending.call_id] = settle(pending, resolution, self.options.approver_name)
+            stopped = stopped or (known.state == "denied" and self.agent.on_denial == "stop")
         place = {call.id: number for number, call in enumerate(batch.calls)}
         asked = sort_calls([call for call in batch.calls if call.id in decided], decided, at)
         for decision in asked.decisions:
@@ -259,12 +267,12 @@ class Run:
             denied=asked.denied or buckets.denied,
         )
 
-    async def _decision(self, approver: Approver, pending: Pending) -> Resolution | None:
-        """A person's word, None when nobody decides now. The time that it takes does not count."""
+    async def _at_hand(self, ask: Callable[[], Awaitable[T]]) -> T | None:
+        """A person's word, None when the turn is stopped meanwhile. The time that it takes does not count."""
         began = self._clock.monotonic()
         try:
             async with self.options.cancel.within(None):
-                return await approver.decide(pending)
+                return await ask()
         except Stopped:
             return None
         finally:

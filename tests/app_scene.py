@@ -8,7 +8,8 @@ drift           a call of `pay` with the amount that `house.drift` holds at that
 peek X          a call of `peek` (allowed, reads only)
 deep            a call of `send`, which a test brings along: a password in an object
 work, deaf      a call that runs until the test lets it go; `deaf` does not listen to /stop
-ask, ask open   a question with two options, a question for free text only
+ask, ask open   a question with two options, a question for free text only; `ask fixed`: no free text
+choose          a question with 26 options that begin alike, and one with a value of its own
 slow            an answer whose second half waits for the test
 anything else   is repeated
 """
@@ -44,6 +45,7 @@ SEVERAL: list[Json] = [
     {"name": "tell", "question": "Whom to tell?", "options": ["ops", "all"], "multi": True, "min": 0},
 ]
 SECRET = "sk-live-0123456789"
+LABELS = [f"{'The same beginning of every label, '.ljust(80, '-')}then {n:9}" for n in range(1, 27)]
 
 
 @dataclass
@@ -170,6 +172,18 @@ def _calls(text: str) -> list[Call]:
         "work": [Call(tool="work")],
         "deaf": [Call(tool="deaf")],
         "ask": [Call(tool="ask_user", args={"question": "Where?", "options": ["prod", "staging"]})],
+        "ask fixed": [
+            Call(
+                tool="ask_user",
+                args={"question": "Where?", "options": ["prod", "staging"], "allow_text": False},
+            )
+        ],
+        "choose": [
+            Call(
+                tool="ask_user",
+                args={"question": "Which?", "options": [*LABELS, {"label": "East", "value": "e1"}]},
+            )
+        ],
         "ask open": [Call(tool="ask_user", args={"question": "Which name?"})],
         "ask number": [Call(tool="ask_user", args={"question": "How many?", "kind": "number"})],
         "ask several": [Call(tool="ask_user", args={"questions": SEVERAL})],
@@ -269,6 +283,7 @@ async def running(
         web=Web(port=port, tokens=tokens or {}),
         operators=operators,
         drain=0.2,
+        data_dir=house.folder,
         clock=clock,
     )
     async with Gateway(parts) as gateway:

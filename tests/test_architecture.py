@@ -40,6 +40,7 @@ HOMES: dict[str, str | tuple[str, ...]] = {
 PURE = ("gateway/loop.py", "gateway/run.py", "gateway/gate.py", "gateway/approvals.py", "gateway/history.py")
 PURE_TOO = (
     "gateway/bucket.py",
+    "gateway/answer_values.py",
     "gateway/questions.py",
     "gateway/verdicts.py",
     "gateway/bridge.py",

@@ -13,6 +13,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -325,7 +326,9 @@ class DiscordChannel:
         async def put(payload: Json, *, uploads: Sequence[Upload] = ()) -> MessageRef:
             return await self._threads.post(target, payload, uploads=uploads)
 
-        return await _drawn(card, put) or MessageRef("")
+        if target.workspace == refs.DM:  # where there are no roles
+            card = replace(card, ask_roles=())
+        return await _drawn(card, put, mention=True) or MessageRef("")
 
     async def redraw(self, ref: MessageRef, card: Card) -> None:
         """See Channel."""
@@ -399,17 +402,18 @@ class DiscordChannel:
         return [*reversed([*found.values()][:limit])]
 
 
-async def _drawn(card: Card, put: _Put) -> MessageRef | None:
-    """Deliver a card, with its file; when that cannot be delivered, without whatever lets it run."""
+async def _drawn(card: Card, put: _Put, *, mention: bool = False) -> MessageRef | None:
+    """Deliver a card, with its file; when that cannot be delivered, without whatever lets it run. mention:
+    notify those who are asked."""
     file = cards.args_file(card)
-    payload = cards.card(card, file=file)
+    payload = cards.card(card, file=file, mention=mention)
     if file is None or not payload.get("attachments"):
         return await put(payload)
     try:
         return await put(payload, uploads=[Upload(name=file.name, content=file.content)])
     except (PayloadRefused, TargetGone) as error:
         log.warning("discord: the arguments of a card could not be attached: %s", error)
-    return await put(cards.card(card, file=file, readable=False))
+    return await put(cards.card(card, file=file, readable=False, mention=mention))
 
 
 def _check(token: str, shards: object) -> None:

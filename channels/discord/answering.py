@@ -46,7 +46,7 @@ SENT: Final = "All of it is sent."
 _WORDS: Final = {v.NOT_THERE: INVITE_FIRST, v.NOTHING: NOTHING_SAID}
 _MENUS: Final[Mapping[str, commands.Kind]] = {"code": "code", "agent": "agent", "model": "model"}
 
-Typed = dict[str, str]
+Typed = dict[str, str | tuple[str, ...]]
 
 
 class Answering:
@@ -310,6 +310,7 @@ class Answering:
             begins = c.message_of(answer) or await self._calls.original(handle)
         except ChannelError as error:
             log.warning("discord: an interaction could not be answered: %s", error)
+            self._whispers.lost(handle.id)
             return
         self._whispers.answered(handle.id)
         self._threads.expect(begins, _prompt(given))

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import aiohttp
 import discord
 from discord.http import HTTPClient, Route
 
 from channels.base import ChannelBusy, ChannelDown, MessageRef, PayloadRefused
-from channels.discord.errors import AlreadyAnswered, TokenRefused, translated
+from channels.discord.errors import AlreadyAnswered, AnswerGone, TokenRefused, translated
 from channels.discord.limits import HISTORY, NONCE
 from channels.discord.pacing import Pacing
 from channels.discord.refs import pack_ref, unpack_ref
@@ -30,6 +31,7 @@ Json = Mapping[str, Any]
 NOTED: Final = "👀"
 CALL_SECONDS: Final = 45.0  # of one call with all that the library does for it; with a file, of the upload
 _UPLOAD_SECONDS: Final = 300.0
+_UPLOAD: Final = aiohttp.ClientTimeout(total=_UPLOAD_SECONDS, sock_connect=10, sock_read=60)
 _OCTETS: Final = "application/octet-stream"
 
 MESSAGE, DEFERRED, DEFERRED_UPDATE, UPDATE, CHOICES, MODAL = 4, 5, 6, 7, 8, 9
@@ -85,7 +87,7 @@ class Calls:
         files = await _opened(uploads)
         try:
             if files:
-                options |= {"files": files, "form": _form(body, files)}
+                options |= {"files": files, "form": _form(body, files), "timeout": _UPLOAD}
             elif body is not None:
                 options["json"] = body
             with translated(route):
@@ -96,6 +98,8 @@ class Calls:
                 self._pacing.hold(route, place, busy.retry_after)
             raise
         except TokenRefused as refused:
+            if not counted:  # it was the interaction's token that was refused
+                raise AnswerGone("the interaction can no longer be answered (401)") from None
             self._on_refused(refused)
             raise
         finally:

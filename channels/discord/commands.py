@@ -39,6 +39,10 @@ def definitions(
     model = [_option("model", "Which model", suggests=True)] if len(models) > 1 else []
     code = _option("code", "The code on the card", required=True, suggests=True)
     why = _option("why", "What should be done instead", longest=_WHY)
+    which = _option(
+        "what", "mine, all, show CODE, cancel CODE, or give CODE and whom; empty: here", longest=_WHY
+    )
+    taken = _option("what", "revoke CODE takes one back; empty: lists them", longest=_WHY)
     prompt = _option("prompt", "What the agent should do", required=True, longest=_PROMPT)
     file = _option("attachment", "A file for the agent", kind=_ATTACHMENT)
     commands = [
@@ -46,7 +50,8 @@ def definitions(
         _command("new", "Start a fresh conversation here"),
         _command("stop", "Stop what the agent is doing and close what is waiting"),
         _command("status", "What the agent is doing"),
-        _command("pending", "What waits for somebody's decision"),
+        _command("pending", "What waits for somebody's decision", which),
+        _command("grants", "What is not asked about any more", taken),
         _command("approve", "Say yes to a request", code),
         _command("deny", "Say no to a request", code, why),
         _command("model", "Which model answers here", *model),

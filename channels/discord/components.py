@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from channels.base import Button, unpack_press
-from channels.discord.limits import COMPONENTS, DISPLAY, LIMITS, ROW
+from channels.discord.limits import COMPONENTS, DISPLAY, LIMITS, OPTION, PLACEHOLDER, ROW
 from channels.render.discord import escape_discord
 from channels.render.inert import escaped, visible
 from channels.render.measure import grapheme_floor, utf16_len
 
 Json = dict[str, Any]
 
-_ROW, _BUTTON, _TEXT, _FILE, _SEPARATOR, _CONTAINER = 1, 2, 10, 13, 14, 17
+_ROW, _BUTTON, _SELECT, _TEXT, _FILE, _SEPARATOR, _CONTAINER = 1, 2, 3, 10, 13, 14, 17
 _STYLES: Final = {"primary": 3, "danger": 4, "plain": 2}  # primary is green: it lets something run
 _FENCE: Final = "```"
 _NO_FENCE: Final = "``" + escaped("`")
@@ -62,17 +62,16 @@ def code(text: str) -> str:
     return f"`{text}`" if _CODE.fullmatch(text) else escape_discord(flat(text))
 
 
-def code_block(text: str, limit: int = 0) -> str:
-    """Any text as it is, in a block that it cannot end. limit: units of which no more are shown, 0 for
+def fenced(shown: str, limit: int = 0, language: str = "") -> str:
+    """Inert text as it is, in a block that it cannot end. limit: units of which no more are shown, 0 for
     all. Line ends at either end, which nobody would see, are drawn."""
-    shown = visible(text)
     if not shown:
         return "*(empty)*"
     bare = shown.strip("\n")
     before = len(shown) - len(shown.lstrip("\n")) if bare else 0
     shown = "↵" * before + bare + "↵" * (len(shown) - before - len(bare))
     shown = cut(shown, limit) if limit else shown
-    return f"{_FENCE}\n{shown.replace(_FENCE, _NO_FENCE)}\n{_FENCE}"
+    return f"{_FENCE}{language}\n{shown.replace(_FENCE, _NO_FENCE)}\n{_FENCE}"
 
 
 # ---- components
@@ -98,6 +97,18 @@ def container(colour: int, children: Sequence[Json]) -> Json:
 def button(label: str, custom_id: str, tone: str = "plain") -> Json:
     words = cut(flat(label), LIMITS.button_label) or "?"
     return {"type": _BUTTON, "style": _STYLES[tone], "label": words, "custom_id": custom_id}
+
+
+def menu(custom_id: str, words: str, options: Sequence[tuple[str, str]]) -> Json:
+    """A select in which one option is chosen. words: what it says before that. options: (label, value)."""
+    return {
+        "type": _SELECT,
+        "custom_id": custom_id,
+        "placeholder": cut(words, PLACEHOLDER),
+        "min_values": 1,
+        "max_values": 1,
+        "options": [{"label": cut(flat(label), OPTION) or "?", "value": value} for label, value in options],
+    }
 
 
 def row(*children: Json) -> Json:

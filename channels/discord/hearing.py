@@ -11,11 +11,19 @@ import asyncio
 import copy
 import logging
 from collections import Counter, OrderedDict, deque
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from channels.base import ChannelError, Inbound, InboundChange, InboundMessage, ThreadKey
+from channels.base import (
+    ChannelBusy,
+    ChannelDown,
+    ChannelError,
+    Inbound,
+    InboundChange,
+    InboundMessage,
+    ThreadKey,
+)
 from channels.discord import refs, wire
 from channels.discord import wire_values as v
 from channels.discord.answering import Answering
@@ -116,9 +124,12 @@ class Hearing:
         parsed = self._parse(event, data, me)
         self._note(event, data)
         self._hand_on(event, data, parsed)
+        let_in = event == "GUILD_CREATE" and self._world.is_new(Node(data).id("id"))
         self._world.learn(event, data)
         if event == "GUILD_CREATE":
             self.catchup.guild(data)
+        if let_in and (places := wire.conversations(data)):
+            self.soon(self._back(places))
 
     def _parse(self, event: str, data: object, me: v.Me) -> v.Parsed:
         return wire.parse(
@@ -229,8 +240,8 @@ class Hearing:
 
     async def _work(self, line: _Line) -> None:
         try:
-            await self.catchup.ready(line.guild, line.conversation)
             while line.jobs:
+                await self.catchup.ready(line.guild, line.conversation)
                 await line.jobs.popleft()()
         finally:
             del self._lines[(line.guild, line.conversation)]
@@ -241,6 +252,7 @@ class Hearing:
         while self.inbound is not None:
             try:
                 if isinstance(value, InboundMessage):
+                    value = await self._sure(value)
                     self._expect(value)
                     await self.inbound.message(value)
                 else:
@@ -251,6 +263,25 @@ class Hearing:
                 return
             await self._sleep(pause)
             pause = min(_LAST_PAUSE, 2 * pause)
+
+    async def _sure(self, message: InboundMessage) -> InboundMessage:
+        """With what its author is, where that was not told with the message and can be now."""
+        if not message.guest_unsure:
+            return message
+        try:
+            guest = await self._people.guest(message.actor.user, message.thread.workspace)
+        except (ChannelBusy, ChannelDown) as error:
+            log.info("discord: whether somebody is a guest is not known yet: %s", error)
+            return message
+        except ChannelError as error:
+            log.warning("discord: whether somebody is a guest is not told: %s", error)
+            guest = True
+        return replace(message, guest=guest, guest_unsure=False)
+
+    async def _back(self, places: Sequence[ThreadKey]) -> None:
+        """A guild has let us in: all that we were to tell there can be told again."""
+        for place in places:
+            await self._store(InboundChange(thread=place, kind="back"))
 
     def _expect(self, message: InboundMessage) -> None:
         if message.thread.thread == message.message_id:

@@ -45,6 +45,14 @@ OPTIONS: Final = 25  # of one select
 OPTION: Final = 100  # an option's label, its description and its value
 PLACEHOLDER: Final = 150
 
+# ---- cards
+
+ASKED: Final = 10  # people and roles that one card notifies
+# Calls that one card shows with buttons: of 40 components 12 are for what belongs to all of them, the menu of
+# their other choices included; a call takes 4, its text and a row with a yes and a no. With all five buttons
+# it takes 7. More calls than that are listed with their codes.
+CALLS: Final = 7
+
 # ---- modals
 
 MODAL_TITLE: Final = 45
@@ -54,6 +62,7 @@ MODAL_HINT: Final = 100  # the small text under a label
 MODAL_PLACEHOLDER: Final = 100
 INPUT: Final = 4000  # what a text input holds
 RADIOS: Final = 10  # at least two
+CHECKBOXES: Final = 10
 
 # ---- commands
 
@@ -107,6 +116,7 @@ _SEE: Final = "view_channel"
 
 METHODS: Final[Mapping[str, Method]] = MappingProxyType(
     {
+        "GET /gateway": Method(),
         "GET /gateway/bot": Method(),
         "GET /users/@me": Method(),
         "GET /oauth2/applications/@me": Method(),

@@ -7,13 +7,15 @@ said to keep its value.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from channels.base import Form, FormField
 from channels.discord.components import Json, bold, button, cut, flat, row, text
 from channels.discord.limits import (
+    CHECKBOXES,
     CUSTOM_ID,
     EPHEMERAL,
     INPUT,
@@ -34,14 +36,18 @@ from channels.render.discord import escape_discord
 from channels.render.inert import visible
 from channels.render.measure import utf16_len
 
-_SELECT, _INPUT, _LABEL, _RADIO = 3, 4, 18, 21
+_SELECT, _INPUT, _LABEL, _RADIO, _CHECKBOXES = 3, 4, 18, 21, 22
 _SHORT, _PARAGRAPH = 1, 2  # styles of a text input
-_ID: Final = re.compile(r"i:([0-9]{1,4})(?::(.*))?", re.DOTALL)
+_ID: Final = re.compile(r"([im]):([0-9]{1,4})(?::(.*))?", re.DOTALL)
+_SEVERAL: Final = "m"  # how the custom id of a field begins that holds several values
 _UNSENDABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")  # the carriage return too
 _LONG: Final = 80  # characters of a text that get several lines
 _TRUTH: Final = ("true", "false")
 _NOTE: Final = 600  # units of what is said about fields that keep their values
 _FAULTS: Final = 800  # and about what is wrong
+_PLACEHOLDERS: Final = {"integer": "a whole number", "number": "a number", "date": "YYYY-MM-DD"}
+
+Values = Mapping[str, str | tuple[str, ...]]
 
 
 def pages(value: Form) -> int:
@@ -49,7 +55,7 @@ def pages(value: Form) -> int:
     return -(-len(_shown(value)) // _fields_a_page(value))
 
 
-def form(value: Form, page: int = 0, values: Mapping[str, str] | None = None, *, card: str = "") -> Json:
+def form(value: Form, page: int = 0, values: Values | None = None, *, card: str = "") -> Json:
     """One page of a form as a modal: `title`, `custom_id`, `components`.
 
     page: from 0. values: what has been typed already, by field. card: the id of the card's message,
@@ -86,14 +92,14 @@ def keeps_all(value: Form) -> str:
     return visible(left_out(value)) or "There is nothing to fill in."
 
 
-def values(components: Sequence[Any], form: Form | None = None) -> dict[str, str]:
+def values(components: Sequence[Any], form: Form | None = None) -> dict[str, str | tuple[str, ...]]:
     """What was filled in, by the field's name. components: those of a submission, untrusted.
 
-    Texts as they were typed, "true" or "false", "" for what was left empty; a choice that was not made
-    is left out. form: the form as it stands now, where `needs_form` says that it is needed; without it
-    such a field is left out.
+    Texts as they were typed, "true" or "false", "" for what was left empty, a tuple where several may be
+    chosen; a single choice that was not made is left out. form: the form as it stands now, where
+    `needs_form` says that it is needed; without it such a field is left out.
     """
-    found: dict[str, str] = {}
+    found: dict[str, str | tuple[str, ...]] = {}
     for index, name, answer in _inputs(components):
         if name is None and form is not None and index < len(form.fields):
             name = form.fields[index].name
@@ -143,8 +149,10 @@ def _can_travel(value: str) -> bool:
     return utf16_len(value) <= INPUT and _UNSENDABLE.search(value) is None
 
 
-def _now(field: FormField, typed: Mapping[str, str]) -> str:
+def _now(field: FormField, typed: Values) -> str:
     value = typed.get(field.name, field.value)
+    if isinstance(value, tuple):  # lines, unless some value has several itself
+        value = "\n".join(value) if not any("\n" in one for one in value) else json.dumps(value)
     return value if _can_travel(value) else field.value
 
 
@@ -170,10 +178,11 @@ def _title(value: Form, page: int) -> str:
 # ---- the inputs
 
 
-def _input_id(index: int, name: str) -> str:
-    """`i:<index>:<name>`, or `i:<index>` when the name cannot travel."""
-    whole = f"i:{index}:{name}"
-    return whole if utf16_len(whole) <= CUSTOM_ID and not _UNSENDABLE.search(name) else f"i:{index}"
+def _input_id(index: int, field: FormField) -> str:
+    """`i:<index>:<name>`, or `i:<index>` when the name cannot travel; `m` for several values."""
+    own = f"{_SEVERAL if field.kind == 'multi' else 'i'}:{index}"
+    whole = f"{own}:{field.name}"
+    return whole if utf16_len(whole) <= CUSTOM_ID and not _UNSENDABLE.search(field.name) else own
 
 
 def _label(index: int, field: FormField, value: str) -> Json:
@@ -184,7 +193,7 @@ def _label(index: int, field: FormField, value: str) -> Json:
         told = name  # there is more room for it
     drawn: Json = {"type": _LABEL, "label": cut(name, MODAL_LABEL)}
     drawn |= {"description": cut(told, MODAL_HINT)} if told else {}
-    return drawn | {"component": control | {"custom_id": _input_id(index, field.name)}}
+    return drawn | {"component": control | {"custom_id": _input_id(index, field)}}
 
 
 def _control(field: FormField, value: str) -> tuple[Json, str]:
@@ -196,9 +205,16 @@ def _control(field: FormField, value: str) -> tuple[Json, str]:
             few = 2 <= len(field.options) <= RADIOS // 2 and field.required
             menu = _radio if few else _select
             return menu(field.options, value, required=field.required), field.hint
-        case "select" | "boolean":
+        case "multi" if (
+            _fit_a_menu(field.options) and (chosen := _chosen_in(value, field.options)) is not None
+        ):
+            return _several(field.options, chosen, required=field.required), field.hint
+        case "select" | "boolean" | "multi":
             allowed = ", ".join(field.options or _TRUTH)
-            return _text(field, value), f"{field.hint} One of: {allowed}".strip()
+            one = "One on each line, of" if field.kind == "multi" else "One of"
+            return _text(field, value), f"{field.hint} {one}: {allowed}".strip()
+        case "date":
+            return _text(field, value), f"{field.hint} A date, like 2027-01-31.".strip()
         case "json":
             return _text(field, value), f"{field.hint} In JSON.".strip()
         case _:
@@ -206,14 +222,14 @@ def _control(field: FormField, value: str) -> tuple[Json, str]:
 
 
 def _text(field: FormField, value: str) -> Json:
-    several = field.kind in ("long_text", "json") or len(value) > _LONG or "\n" in value
+    several = field.kind in ("long_text", "json", "multi") or len(value) > _LONG or "\n" in value
     drawn: Json = {
         "type": _INPUT,
         "style": _PARAGRAPH if several else _SHORT,
         "required": field.required,
         "max_length": INPUT,
     }
-    words = {"integer": "a whole number", "number": "a number"}.get(field.kind, "")
+    words = _PLACEHOLDERS.get(field.kind, "")
     drawn |= {"placeholder": cut(words, MODAL_PLACEHOLDER)} if words else {}
     return drawn | ({"value": value} if value else {})
 
@@ -225,20 +241,51 @@ def _select(options: Sequence[str], value: str, *, required: bool) -> Json:
         "min_values": 1 if required else 0,
         "max_values": 1,
         "required": required,
-        "options": _options(options, value),
+        "options": _options(options, {value}),
     }
 
 
+def _several(options: Sequence[str], chosen: Collection[str], *, required: bool) -> Json:
+    """Checkboxes, or a menu where there are more than these can be."""
+    drawn: Json = {
+        "type": _CHECKBOXES,
+        "min_values": 1 if required else 0,
+        "max_values": len(options),
+        "required": required,
+        "options": _options(options, chosen),
+    }
+    return drawn if len(options) <= CHECKBOXES else drawn | {"type": _SELECT, "placeholder": "Choose…"}
+
+
+def _chosen_in(value: str, options: Sequence[str]) -> list[str] | None:
+    """Which options a text names, one on each line or as a JSON list; None when it names anything else."""
+    for found in (list(filter(None, value.split("\n"))), _several_in(value)):
+        if set(found) <= set(options):
+            return found
+    return None
+
+
+def _several_in(value: str) -> list[str]:
+    """The values that a text names."""
+    try:
+        told = json.loads(value)
+    except ValueError:
+        told = None
+    if isinstance(told, list) and all(isinstance(one, str) for one in told):
+        return told
+    return [line.strip() for line in value.splitlines() if line.strip()]
+
+
 def _radio(options: Sequence[str], value: str, *, required: bool) -> Json:
-    return {"type": _RADIO, "required": required, "options": _options(options, value)}
+    return {"type": _RADIO, "required": required, "options": _options(options, {value})}
 
 
-def _options(options: Sequence[str], value: str) -> list[Json]:
+def _options(options: Sequence[str], chosen: Collection[str]) -> list[Json]:
     labels = [cut(flat(option), OPTION) for option in options]
     if len(set(labels)) < len(labels):
         labels = [cut(f"{number}. {label}", OPTION) for number, label in enumerate(labels, 1)]
     return [
-        {"label": label, "value": option} | ({"default": True} if option == value else {})
+        {"label": label, "value": option} | ({"default": True} if option in chosen else {})
         for label, option in zip(labels, options, strict=True)
     ]
 
@@ -255,7 +302,7 @@ def _fit_a_menu(options: Sequence[str]) -> bool:
 # ---- what comes back
 
 
-def _inputs(components: Sequence[Any]) -> Iterator[tuple[int, str | None, str | None]]:
+def _inputs(components: Sequence[Any]) -> Iterator[tuple[int, str | None, str | tuple[str, ...] | None]]:
     """(the field's place in its form, its name when that has travelled, what was filled in or None)
     of every input of ours."""
     for component in components:
@@ -266,7 +313,19 @@ def _inputs(components: Sequence[Any]) -> Iterator[tuple[int, str | None, str | 
         own = component.get("custom_id")
         found = _ID.fullmatch(own) if isinstance(own, str) else None
         if found is not None:
-            yield int(found[1]), found[2], _answer(component)
+            read = _answers if found[1] == _SEVERAL else _answer
+            yield int(found[2]), found[3], read(component)
+
+
+def _answers(component: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """All values of one input; None for a foreign component."""
+    match component.get("type"), component.get("values"):
+        case 4, _:
+            return tuple(_several_in(_answer(component) or ""))
+        case 3 | 22, list(values):
+            return tuple(value for value in values if isinstance(value, str))
+        case _:
+            return None
 
 
 def _answer(component: Mapping[str, Any]) -> str | None:

@@ -1,6 +1,6 @@
 """The library's client, pointed where the configuration says, and with our own ears in front of its own.
 
-Nothing global is changed: another client in this process talks to whomever it did before.
+No address is changed globally: another client in this process talks to whomever it did before.
 """
 
 from __future__ import annotations

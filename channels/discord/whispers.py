@@ -69,6 +69,13 @@ class Whispers:
             way.until = 0.0
             way.answered.set()
 
+    def lost(self, interaction: str) -> None:
+        """Its first answer was not taken, so none can follow."""
+        way = self._known.get(interaction)
+        if way is not None:
+            way.until = 0.0
+            way.answered.set()
+
     async def follow(self, interaction: str, payload: Json) -> bool:
         """Say it by this interaction's token; False when that is no longer possible. Raises ChannelError."""
         return await self._say(self._way(interaction), payload, ()) is not None

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from channels.base import InboundChange, InboundMessage, ThreadKey
-from channels.discord import wire_interactions, wire_text, wire_use
+from channels.discord import refs, wire_interactions, wire_text, wire_use
 from channels.discord import wire_messages as messages
 from channels.discord import wire_values as v
 from channels.discord.wire_json import Malformed, Node
@@ -106,6 +106,16 @@ def earlier(message: object, thread: ThreadKey, me: Me, parents: Parents) -> Inb
 def channel_info(channel: object) -> ChannelInfo | None:
     """What Discord's own description of a channel or thread says, None for what is none."""
     return v.channel_info(Node(channel))
+
+
+def conversations(guild: object) -> list[ThreadKey]:
+    """All channels of GUILD_CREATE in which anything can be said; none of a guild that cannot be reached."""
+    node = Node(guild)
+    own_id = node.id("id")
+    if not own_id or node.flag("unavailable"):
+        return []
+    found = [c for c in node.nodes("channels") if c.id("id") and c.number("type") != v.CATEGORY]
+    return [refs.thread_key(own_id, channel.id("id")) for channel in found]
 
 
 def file_url(message: object, attachment: str) -> str:

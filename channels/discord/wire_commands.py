@@ -15,7 +15,9 @@ from channels.discord.wire_values import Ignored, Parsed
 from channels.render.inbound import discord_decoded
 
 _PROMPT: Final = "prompt"  # the option of /ask with the words
-_OTHERS: Final = frozenset({"new", "stop", "status", "pending", "approve", "deny", "model", "agent", "help"})
+_OTHERS: Final = frozenset(
+    {"new", "stop", "status", "pending", "grants", "approve", "deny", "model", "agent", "help"}
+)
 _SLASH, _MESSAGE = 1, 3  # types of commands; 2 is in the menu of a person
 _FILE: Final = 11  # type of an option
 _GROUPS: Final = frozenset({1, 2})  # types of options that hold others

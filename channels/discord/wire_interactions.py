@@ -50,7 +50,7 @@ def _component(use: Use) -> Parsed:
         return _button(use, control)
     if control.kind == "many":
         return _many(use, control, custom_id)
-    chosen = next(_chosen(use, control), None) if control.kind == "pick" else None
+    chosen = next(_chosen(use, control, custom_id), None) if control.kind == "pick" else None
     return Ignored(reason=v.NOTHING_CHOSEN) if chosen is None else _button(use, refs.read_control(chosen))
 
 
@@ -87,25 +87,31 @@ def _card(use: Use, control: Control) -> MessageRef | None:
     return refs.pack_ref(use.place.here, message) if message else None
 
 
-def _chosen(use: Use, control: Control) -> Iterator[str]:
-    """The values of a select that belong to its card; one of them may open a form."""
+def _chosen(use: Use, control: Control, custom_id: str) -> Iterator[str]:
+    """The values of a select that belong to its card, or are offered in it: a card of several calls has
+    choices of all of them in one. A value may open a form."""
+    select = _drawn(use, custom_id)
+    offered = {option.text("value") for option in select.nodes("options")} if select is not None else set()
     for one in use.data.nodes("values"):
         data = refs.read_control(one.text()).data
         unpacked = unpack_press(data)
-        if unpacked is not None and unpacked[0] == control.data:
+        if unpacked is not None and (unpacked[0] == control.data or one.text() in offered):
             yield one.text()
+
+
+def _drawn(use: Use, custom_id: str) -> Node | None:
+    """A select as it stands in the message."""
+    shown = wire_text.components(use.node.at("message"))
+    return next((one for one in shown if one.text("custom_id") == custom_id), None)
 
 
 def _many(use: Use, control: Control, custom_id: str) -> Parsed:
     """Every change of such a select reports all that is chosen in it: what differs from the options as
     they are drawn was just chosen, or just given up."""
-    drawn = next(
-        (one for one in wire_text.components(use.node.at("message")) if one.text("custom_id") == custom_id),
-        None,
-    )
+    drawn = _drawn(use, custom_id)
     if drawn is None:
         raise Malformed("message.components")
-    chosen = set(_chosen(use, control))
+    chosen = set(_chosen(use, control, custom_id))
     changed = [
         option.text("value")
         for option in drawn.nodes("options")

@@ -134,6 +134,8 @@ def _heard(message: Node, place: Place, scene: Scene) -> InboundMessage | Ignore
     quote = _quote(message, scene.parents)
     # Calling the bot into a thread without a word is a question about that thread.
     called_in = words.addressed and place.thread not in ("", own_id)
+    # A message that was fetched does not say what its author is in the guild.
+    unsure = bool(place.guild) and not from_bot and not message.at("member")
     if not (words.text.strip() or files or quote or called_in):
         return Ignored(reason=v.NOTHING)
     return InboundMessage(
@@ -146,7 +148,9 @@ def _heard(message: Node, place: Place, scene: Scene) -> InboundMessage | Ignore
         private=place.private,
         author=v.name_of(message.at("author"), message.at("member")),
         from_bot=from_bot,
-        guest=v.is_guest(message.at("member")),
+        guest=unsure or v.is_guest(message.at("member")),
+        guest_unsure=unsure,
+        mentioned=words.addressed,
         quote=quote,
         attachments=files,
     )

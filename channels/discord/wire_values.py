@@ -50,7 +50,7 @@ SAME_CHOICE: Final = "a select that is chosen as it was drawn"
 
 # ---- types of channels
 
-TEXT, DIRECT, GROUP, ANNOUNCEMENTS = 0, 1, 3, 5
+TEXT, DIRECT, GROUP, CATEGORY, ANNOUNCEMENTS = 0, 1, 3, 4, 5
 _FORUMS: Final = frozenset({15, 16})
 _THREADS: Final = frozenset({10, 11, 12})
 _OPEN_THREADS: Final = frozenset({TEXT, ANNOUNCEMENTS})  # where a message can begin a thread

@@ -39,6 +39,8 @@ class World:
         self.guilds: dict[str, Guild] = {}
         self._channels: dict[str, ChannelInfo] = {}
         self._gone: OrderedDict[str, None] = OrderedDict()
+        self._announced: set[str] = set()  # guilds that we are in
+        self._left: set[str] = set()  # those that threw us out; a later session may have them again
         self._mine: dict[str, str] = {}  # roles that Discord manages for us -> their guild
 
     # ---- asked
@@ -56,6 +58,11 @@ class World:
         known = self.guilds.get(guild)
         return known is not None and known.administers(user, roles, guild)
 
+    def is_new(self, guild: str) -> bool:
+        """Whether a guild that is told of now is one that we have just been let into, maybe again. After an
+        outage, and when a session begins, it is not."""
+        return guild not in self._announced
+
     # ---- told
 
     def learn(self, event: str, data: object) -> None:
@@ -70,6 +77,8 @@ class World:
                 self.guilds[node.id("id")].owner = node.id("owner_id")
             case "GUILD_DELETE" if not node.flag("unavailable"):
                 self._forget_guild(node.id("id"))
+                self._announced.discard(node.id("id"))
+                self._left.add(node.id("id"))
             case "GUILD_ROLE_CREATE" | "GUILD_ROLE_UPDATE":
                 self._role(node.at("role"), node.id("guild_id"))
             case "GUILD_ROLE_DELETE":
@@ -102,12 +111,15 @@ class World:
         if user:
             application = node.id("application", "id") or (self.me.application if self.me else "")
             self.me = Me(user=user, application=application, roles=frozenset(self._mine))
+        self._announced |= {guild.id("id") for guild in node.nodes("guilds")} - self._left
 
     def _guild(self, node: Node) -> None:
         if node.flag("unavailable"):
             return
         own_id = node.id("id")
         self._forget_guild(own_id)
+        self._announced.add(own_id)
+        self._left.discard(own_id)
         self.guilds[own_id] = Guild(owner=node.id("owner_id"))
         for role in node.nodes("roles"):
             self._role(role, own_id)

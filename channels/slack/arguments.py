@@ -18,7 +18,6 @@ from channels.render.measure import utf16_len
 from channels.slack import choices
 from channels.slack.blocks import Json, cut, flat, paragraph, preformatted, words
 
-_LONGEST_NAME: Final = 2500  # units of an argument's name where everything is shown
 _INDENT: Final = "    "
 
 
@@ -59,7 +58,8 @@ def file_of(value: Card) -> ArgsFile:
 def _parts(value: Card) -> list[str]:
     parts = [choices.full_list(value)] if value.choices else []
     parts += [f"{visible(field.name)}:\n{visible(field.value)}" for field in value.fields]
-    return parts + ([f"{_caption(value)}\n{visible(value.preview)}"] if value.preview.strip() else [])
+    preview = _preview_of(value)
+    return parts + ([f"{_caption(value)}\n{preview}"] if preview else [])
 
 
 # ---- as pieces of rich text
@@ -83,7 +83,7 @@ class Inert:
 def inert(value: Card) -> Inert:
     return Inert(
         fields=tuple((flat(field.name) or "(no name)", visible(field.value)) for field in value.fields),
-        preview=visible(value.preview).rstrip("\n") if value.preview.strip() else "",
+        preview=_preview_of(value),
         caption=_caption(value),
         language="diff" if value.preview_kind == "diff" else "",
     )
@@ -91,7 +91,7 @@ def inert(value: Card) -> Inert:
 
 def whole(value: Inert) -> list[Json]:
     """Every argument, its name and all of it, and the preview."""
-    shown = [piece for name, text in value.fields for piece in (_name(name, _LONGEST_NAME), _value(text))]
+    shown = [piece for name, text in value.fields for piece in (_name(name), _value(text))]
     return shown + (_preview(value, value.preview) if value.preview else [])
 
 
@@ -102,13 +102,13 @@ def beginnings(value: Inert, room: int) -> list[Json]:
     pieces = [piece for name, text in shown for piece in (_name(name, 60), _value(text, limit))]
     if len(value.fields) > len(shown):
         more = len(value.fields) - len(shown)
-        what = f"… and {more} more arguments" if shown else f"{more} arguments"
-        pieces.append(paragraph(words(what, italic=True)))
+        what = f"{more} {'more ' if shown else ''}argument{'s' if more > 1 else ''}"
+        pieces.append(paragraph(words(f"… and {what}" if shown else what, italic=True)))
     return pieces + (_preview(value, cut(value.preview, room)) if value.preview and room else [])
 
 
-def _name(name: str, limit: int) -> Json:
-    return paragraph(words(f"{cut(name, limit)}:", bold=True))
+def _name(name: str, limit: int = 0) -> Json:
+    return paragraph(words(f"{cut(name, limit) if limit else name}:", bold=True))
 
 
 def _value(text: str, limit: int = 0) -> Json:
@@ -122,6 +122,11 @@ def _value(text: str, limit: int = 0) -> Json:
 
 def _preview(value: Inert, shown: str) -> list[Json]:
     return [paragraph(words(value.caption, bold=True)), preformatted(shown, value.language)]
+
+
+def _preview_of(value: Card) -> str:
+    preview = visible(value.preview).rstrip("\n")
+    return preview if preview.strip() else ""
 
 
 def _caption(value: Card) -> str:

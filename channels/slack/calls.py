@@ -189,7 +189,7 @@ class Calls:
         self, channel: str, thread: str, latest: str, *, metadata: bool = False
     ) -> AsyncIterator[Answer]:
         """The messages of a thread before `latest` ("" for all), oldest first, page by page. Its first
-        message is there too. metadata: with what was posted along with them."""
+        message is there too. metadata: with what was posted along with them, which is worth no wait."""
         cursor = ""
         while True:
             answer = await self._call(
@@ -200,6 +200,7 @@ class Calls:
                 limit=_PAGE,
                 cursor=cursor or None,
                 include_all_metadata=metadata or None,
+                sign=metadata,
             )
             for message in answer.get("messages") or ():
                 if isinstance(message, Mapping):

@@ -26,6 +26,7 @@ from channels.base import (
     InboundChange,
     InboundMessage,
     InboundPress,
+    TargetGone,
     ThreadKey,
 )
 from channels.slack import modals, refs, render, wire
@@ -50,12 +51,13 @@ PROMPTS: Final = (
 STORE_SECONDS: Final = 2.4  # from a payload's coming in, for which storing it is tried again: what people
 # press comes only once, and what they write only a minute later
 FORM_SECONDS: Final = 1.0  # that it may take to learn what a form holds, or what is wrong with one
-OPEN_SECONDS: Final = 2.0  # that opening a modal may take: its trigger lives for three
+OPEN_SECONDS: Final = 1.8  # that opening a modal may take: its trigger lives for three
 _AGAIN_SECONDS: Final = 0.3  # for a person who was not known the first time
 MOST_SHAPES: Final = 200  # that are counted one by one
 _FIRST_PAUSE, _LAST_PAUSE = 0.1, 0.5  # seconds between two tries
 _CLOSING: Final = 5.0  # seconds for what is still going on when the channel stops
 _KEPT: Final = 1000  # assistant threads remembered
+NOT_THERE: Final = "I am not in this conversation, so I could not answer there. Invite me first: /invite"
 OTHERS: Final = "others"  # under which shapes are counted when there are too many
 NOT_OPENED: Final = "The form could not be opened just now. Try again in a moment."
 
@@ -238,9 +240,24 @@ class Hearing:
 
     async def _ask(self, wanted: v.AskWanted) -> None:
         place = wanted.place
-        if not await self._opened(wanted.trigger_id, modals.ask_about(place.pack(), place.quoted)):
+        view = modals.ask_about(place.pack(), place.quoted)
+        if not await self._reads(place.thread):
+            view = modals.notice(NOT_THERE)
+        if not await self._opened(wanted.trigger_id, view):
             content = render.private(NOT_OPENED)
             await self._whispers.tell(wanted.own_id, place.thread, wanted.actor.user, content)
+
+    async def _reads(self, thread: ThreadKey) -> bool:
+        """Whether we are in a conversation, where else an answer could not be posted. The shortcut is offered
+        everywhere. Not told in time: yes."""
+        try:
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                await anext(self._calls.replies(thread.conversation, thread.thread, ""), None)
+        except (TargetGone, TimeoutError) as error:
+            return isinstance(error, TimeoutError)
+        except ChannelError as error:
+            log.debug("slack: whether we are in a conversation is not known: %s", error)
+        return True
 
     async def _opened(self, trigger_id: str, view: Mapping[str, Any]) -> bool:
         try:

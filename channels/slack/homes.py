@@ -49,10 +49,10 @@ class Homes:
         order = self._orders.setdefault(actor, asyncio.Lock())
         async with order:  # or an older list could be drawn over a newer one
             waiting = await self.inbound.waiting(actor)
-            await self._calls.publish_home(actor.user, home.view(waiting, note))
             self._of(actor).listed = frozenset(
                 one.card_id for card in waiting for one in (card, *card.calls) if one.state == "open"
             )
+            await self._calls.publish_home(actor.user, home.view(waiting, note))
 
     def stale(self, card: Card) -> list[Actor]:
         """Whose home lists what is settled now."""

@@ -13,7 +13,9 @@ Transport = Literal["socket", "http"]
 
 PATH: Final = "/slack/events"  # where Slack posts everything over HTTP
 COMMAND: Final = "/threadgate"
-USAGE: Final = "new | stop | status | pending | approve CODE | deny CODE [why] | model | agent | help"
+USAGE: Final = (
+    "new | stop | status | pending | grants | approve CODE | deny CODE [why] | model | agent | help"
+)
 DESCRIPTION: Final = "An agent in your threads that asks before it acts."
 LONG_DESCRIPTION: Final = (
     "Mention the app in a thread, or write to it directly, and its agent works on what you ask. When a step "

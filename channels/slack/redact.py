@@ -12,9 +12,11 @@ LIBRARY: Final = logging.getLogger("channels.slack.library")  # handed to slack-
 
 _TALKATIVE: Final = ("slack_sdk", "slack_bolt", "aiohttp")
 _SPEAKERS: Final = ("channels.slack", "channels.slack.library", "aiohttp.client", "asyncio")
-# Tokens of every kind, tickets of sockets, and the addresses at which anybody may speak in our name.
+# Tokens of every kind, tickets of sockets, triggers of modals, and the addresses at which anybody may speak
+# in our name.
 _SECRET: Final = re.compile(
     r"xox[a-z](?:\.xox[a-z])?-[\w-]+|xapp-[\w-]+|(?<=ticket=)[^\s&'\"]+|(?<=hooks\.slack\.com/)[^\s'\"]+"
+    r"|\b\d+\.\d+\.[0-9a-f]{16,}\b"
 )
 
 

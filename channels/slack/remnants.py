@@ -1,4 +1,5 @@
-"""What a process that died has left behind in a thread: a message that says "Using search…" for ever.
+"""What a process that died has left behind in a thread: a message that says "Using search…" for ever. Or what
+this one has left there without knowing, because Slack's answer was lost.
 
 Every sign of life is marked, a message by its metadata and a stream, which takes none while it runs, by
 characters that nobody sees. The process that goes on with a thread looks through it once and takes away
@@ -8,9 +9,10 @@ what is marked and is not its own. A thread that this process has seen begin nee
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -42,10 +44,15 @@ class Remnants:
         self._calls = calls
         self._own: OrderedDict[MessageRef, None] = OrderedDict()
         self._looked: OrderedDict[ThreadKey, asyncio.Task[None] | None] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def fresh(self, thread: ThreadKey) -> None:
         """The thread has begun while we listened."""
         self._note(thread, self._looked.get(thread))
+
+    def doubt(self, thread: ThreadKey) -> None:
+        """There may be a sign of ours whose name nobody has told us: the next look is for it."""
+        self._looked.pop(thread, None)
 
     def own(self, ref: MessageRef) -> MessageRef:
         """A sign of ours."""
@@ -60,14 +67,17 @@ class Remnants:
         if not thread.thread:
             return
         if thread not in self._looked:
-            self._note(thread, asyncio.create_task(self._sweep(thread), name="slack remnants"))
+            started = asyncio.create_task(self._sweep(thread), name="slack remnants")
+            self._tasks.add(started)
+            started.add_done_callback(self._tasks.discard)
+            self._note(thread, started)
         task = self._looked[thread]
         if task is not None:
             await asyncio.wait({task})
 
     async def close(self) -> None:
         """End what is still being looked at."""
-        tasks = [task for task in self._looked.values() if task is not None]
+        tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -130,18 +140,30 @@ class Remnants:
                     return
 
 
+@contextlib.contextmanager
+def _doubted(remnants: Remnants, target: ThreadKey) -> Iterator[None]:
+    try:
+        yield
+    except ChannelDown as error:
+        if error.unsure:
+            remnants.doubt(target)
+        raise
+
+
 def marked(calls: Calls, remnants: Remnants) -> SignCalls:
     """The calls that signs of life are drawn with, each of which leaves its mark."""
 
     async def post(target: ThreadKey, drawn: SlackText) -> MessageRef:
         content = {"text": drawn.text, "blocks": list(drawn.blocks), **MARK}
-        return remnants.own(await calls.post(target, content, sign=True))
+        with _doubted(remnants, target):
+            return remnants.own(await calls.post(target, content, sign=True))
 
     async def edit(ref: MessageRef, drawn: SlackText) -> None:
         await calls.change(ref, {"text": drawn.text, "blocks": list(drawn.blocks), **MARK}, sign=True)
 
     async def start(target: ThreadKey, markdown: str, actor: Actor | None) -> MessageRef:
-        return remnants.own(await calls.start_stream(target, UNSEEN + markdown, actor))
+        with _doubted(remnants, target):
+            return remnants.own(await calls.start_stream(target, UNSEEN + markdown, actor))
 
     async def stop(ref: MessageRef) -> None:
         await calls.stop_stream(ref, MARK)

@@ -60,20 +60,25 @@ def read(place: int, card: Card) -> Call:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
     """One way to draw a card. room: units for each part of a call, ALL for all of it. few: only a yes and a
-    no for each call. drawn: how many calls, of the first ones, are more than a line; named: how many are at
-    least that. file: where all of it is; delivered: that can be read. mention: notify those who are asked."""
+    no for each call. drawn: which calls, the first ones that wait, are more than a line, None for all; named:
+    how many are at least that. file: where all of it is; delivered: that can be read. mention: notify those
+    who are asked."""
 
     room: int
     few: bool = False
-    drawn: int = _EVERY
+    drawn: int | None = None
     named: int = _EVERY
     file: ArgsFile | None = None
     delivered: bool = False
     mention: bool = False
 
+    def draws(self, call: Call) -> bool:
+        """Whether the call is more than a line."""
+        return self.drawn is None or (call.place <= self.drawn and call.card.state == "open")
+
     def whole(self, call: Call) -> bool:
         """Whether the message shows all of the call."""
-        return call.place <= self.drawn and (self.room == ALL or call.length <= self.room)
+        return self.draws(call) and (self.room == ALL or call.length <= self.room)
 
     def readable(self, call: Call) -> bool:
         """Whether all of it can be read somewhere."""
@@ -85,11 +90,13 @@ def blocks(value: Card, file: ArgsFile | None, *, readable: bool, mention: bool)
     calls = _read(value)
     ways = _whole(mention=mention) if file is None else []
     rest = _Layout(room=0, file=file, delivered=readable and file is not None, mention=mention)
-    ways = [*ways, *(replace(rest, room=room, few=few) for few in (False, True) for room in _ROOMS)]
+    # Where nothing but the message can be read, rather a few calls that can be decided than all by name.
+    rooms = _ROOMS if rest.delivered else _ROOMS[:1]
+    ways = [*ways, *(replace(rest, room=room, few=few) for few in (False, True) for room in rooms)]
     for layout in ways:
         if fits(drawn := _blocks(value, calls, layout)):
             return drawn
-    best = _most(value, calls, lambda count: replace(rest, few=True, drawn=count))
+    best = _most(value, calls, lambda count: replace(rest, few=True, room=rooms[-1], drawn=count))
     return best or _most(value, calls, lambda count: replace(rest, drawn=0, named=count)) or []
 
 
@@ -133,19 +140,21 @@ def _blocks(value: Card, calls: Sequence[Call], layout: _Layout) -> list[Json]:
         if len(drawn) > BLOCKS:  # too many already
             return drawn
         readable = layout.readable(call)
-        if call.place > max(layout.drawn, layout.named):
+        if call.place > layout.named:
             lines.append(f"… and {len(calls) - call.place + 1} more")
             break
-        if call.place > layout.drawn:
+        if not layout.draws(call):
             lines.append(_line(call, code=is_open and readable))
             continue
-        room = ALL if layout.whole(call) else layout.room
+        drawn += _listed(lines)
+        lines.clear()
+        room = ALL if layout.whole(call) else layout.room if layout.delivered else min(layout.room, _LINE)
         drawn += described(call, room, code=is_open and readable)
         if is_open:
             offered = allowed(call.card, readable=readable, few=layout.few)
             drawn += controls(call, offered, number)
             number += len(offered)
-    drawn += _told(lines, value, layout)
+    drawn += _listed(lines) + _told(value, calls, layout)
     drawn.append(context(dress.foot(value, "", code=False)))
     if is_open:
         readable = all(layout.readable(call) for call in calls if call.card.state == "open")
@@ -208,27 +217,28 @@ def _line(call: Call, *, code: bool) -> str:
     return f"{named} – code {cut(flat(card.code), _LISTED)}" if card.code and code else named
 
 
-def _told(lines: list[str], value: Card, layout: _Layout) -> list[Json]:
-    """The calls that are only named, how to decide them, and where all of it can be read."""
-    pieces = [paragraph(words("\n".join(lines)))] if lines else []
-    hint = _hint(value, layout, named=bool(lines))
-    pieces += [paragraph(words(hint, italic=True))] if hint else []
+def _listed(lines: Sequence[str]) -> list[Json]:
+    return [rich(paragraph(words("\n".join(lines))))] if lines else []
+
+
+def _told(value: Card, calls: Sequence[Call], layout: _Layout) -> list[Json]:
+    """How to decide what has no buttons here, and where all of it can be read."""
+    hint = _hint(calls, layout) if value.state == "open" else ""
+    pieces = [paragraph(words(hint, italic=True))] if hint else []
     if layout.room != ALL:
         pieces.append(paragraph(*dress.attached(value, layout.file, readable=layout.delivered)))
     return [rich(*pieces)] if pieces else []
 
 
-def _hint(value: Card, layout: _Layout, *, named: bool) -> str:
-    if value.state != "open":
-        return ""
-    if named and layout.delivered:
+def _hint(calls: Sequence[Call], layout: _Layout) -> str:
+    waiting = [call for call in calls if call.card.state == "open"]
+    if layout.delivered and not all(map(layout.draws, waiting)):
         return (
             "There is no room for more buttons: for the other calls mention me with /approve CODE or "
             "/deny CODE, or use the Home tab of this app."
         )
-    waiting = [call for call in value.calls[: layout.drawn] if call.state == "open"]
     if layout.few and any(
-        len(allowed(call, readable=True, few=True)) < len(call.buttons) for call in waiting
+        len(allowed(call.card, readable=True, few=True)) < len(call.card.buttons) for call in waiting
     ):
         return "There is no room for all choices here: the others are in the Home tab of this app."
     return ""

@@ -216,9 +216,9 @@ def _lines(words: Words, names: Sequence[str], fields: Mapping[str, FormField]) 
     each, each_hint = 2200 // max(1, len(shown)), 900 // max(1, len(shown))
     for name in shown:
         field = fields.get(name)
-        now = cut(visible(field.value), 100) if field else ""
-        words.add(cut(f"{visible(name)}: {now or '...'}", each), "code")
-        extra = "; ".join(_extra(field)) if field else ""
+        now = field.value.replace("\n", ", ") if field and field.kind == "multi" else field and field.value
+        words.add(cut(f"{visible(name)}: {cut(visible(now or ''), 100) or '...'}", each), "code")
+        extra = "; ".join(_about(field)) if field else ""
         words.line(f" ({cut(inert(extra), each_hint)})" if extra else "")
     if len(names) > len(shown):
         words.line(f"... and {len(names) - len(shown)} more")
@@ -242,12 +242,21 @@ _KINDS: Final = {
 }
 
 
+_TOLD: Final = ("a number", "a whole number", "a date", "yes or no")  # hints that say it already
+
+
+def _about(field: FormField) -> list[str]:
+    """What is asked, where the name does not say it, and what the value may be."""
+    return [*([field.label] if field.label != field.name else []), *_extra(field)]
+
+
 def _extra(field: FormField) -> list[str]:
     """What a value may be, in words."""
     several = "one or several, with commas between, of" if field.kind == "multi" else "one of"
+    told = field.kind not in _KINDS or field.hint.startswith(_TOLD)
     return [
         *([field.hint] if field.hint else []),
-        *([_KINDS[field.kind]] if field.kind in _KINDS else []),
+        *([] if told else [_KINDS[field.kind]]),
         *([f"{several} {', '.join(field.options)}"] if field.options else []),
     ]
 

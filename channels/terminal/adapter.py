@@ -16,13 +16,19 @@ from channels.base import Button, Card, Form
 from channels.render.inert import visible
 from channels.render.plain import plain_text
 
+_ACCEPTED = {
+    "date": "a date like 2027-01-31",
+    "boolean": "true or false",
+    "multi": "one or several, with commas between",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pressed:
     """What a person chose on a card: a button's data, and a form's values."""
 
     data: str
-    values: Mapping[str, str]
+    values: Mapping[str, str | tuple[str, ...]]
 
 
 class Terminal:
@@ -67,30 +73,56 @@ class Terminal:
                 return Pressed(data=data, values=values)
             self.notice(f"{typed!r} is none of the choices.")
 
-    async def _fill(self, form: Form) -> dict[str, str]:
+    async def _fill(self, form: Form) -> dict[str, str | tuple[str, ...]]:
         """Every field of a form, one line each; empty keeps what is there."""
-        values = {}
+        values: dict[str, str | tuple[str, ...]] = {}
         for field in form.fields:
-            told = "; ".join(filter(None, (visible(field.hint), ", ".join(map(visible, field.options)))))
+            options = ", ".join(map(visible, field.options))
+            hint = visible(field.hint) or _ACCEPTED.get(field.kind, "")
+            told = "; ".join(filter(None, (hint, options)))
             about = f" ({told})" if told else ""
             shown = f" [{visible(field.value)}]" if field.value else ""
             typed = await self.ask(f"{visible(field.label)}{about}{shown}: ")
             if typed:
-                values[field.name] = typed
+                values[field.name] = _chosen(typed, field.options) if field.kind == "multi" else typed
         return values
 
-    def _drawn(self, card: Card) -> Panel:
+    def _drawn(self, card: Card, number: int = 0) -> Panel:
+        """One request; several in one frame, each with its number."""
         table = Table.grid(padding=(0, 2))
         for entry in card.fields:
             table.add_row(Text(visible(entry.name), style="bold"), Text(visible(entry.value)))
         body = Table.grid()
         if card.summary:
             body.add_row(Text(visible(card.summary)))
+        if card.preview:
+            body.add_row(_preview(card))
         body.add_row(table)
+        for place, call in enumerate(card.calls, 1):
+            body.add_row(self._drawn(call, place))
         about = [f"code {card.code}"] if card.code else []
         about += [f"expires {card.expires}"] if card.expires else []
         body.add_row(Text(", ".join(about), style="dim"))
-        return Panel(body, title=Text(visible(card.title)), title_align="left")
+        title = f"{number}. {card.title}" if number else card.title
+        return Panel(body, title=Text(visible(title)), title_align="left")
+
+
+def _preview(card: Card) -> Text:
+    """What the tool's author shows, the lines of a diff in their colours."""
+    colours = {"+": "green", "-": "red", "@": "cyan"} if card.preview_kind == "diff" else {}
+    text = Text()
+    for line in visible(card.preview).split("\n"):
+        text.append(f"{line}\n", style=colours.get(line[:1], ""))
+    return text
+
+
+def _chosen(typed: str, options: tuple[str, ...]) -> tuple[str, ...]:
+    """Which options a line names, in their own spelling."""
+    spelled = {option.casefold(): option for option in options}
+    if typed.strip().casefold() in spelled:  # an option may hold a comma
+        return (spelled[typed.strip().casefold()],)
+    words = [word.strip() for word in typed.split(",")]
+    return tuple(dict.fromkeys(spelled.get(word.casefold(), word) for word in words if word))
 
 
 def _controls(card: Card) -> list[tuple[str, str]]:

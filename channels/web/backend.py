@@ -348,9 +348,7 @@ class WebBackend(Protocol):
     async def sessions(self) -> Sequence[SessionSummary]:
         """All sessions, the one that moved last first; bounded to what a page can show."""
 
-    async def events(
-        self, session_id: str, after: str | None, *, actor: Actor
-    ) -> AsyncIterator[WireEvent]:
+    async def events(self, session_id: str, after: str | None, *, actor: Actor) -> AsyncIterator[WireEvent]:
         """Every stored event after `after` (None: from the first one), then live ones, without end
         and without a gap. Raises UnknownSession, and InvalidRequest for an `after` that is no event
         of this session; both from the call itself, before the first event."""

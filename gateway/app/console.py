@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from channels.base import Actor as ChannelActor
-from channels.base import InboundPress
+from channels.base import Button, InboundPress
 from channels.base import ThreadKey as ChannelKey
-from channels.terminal.adapter import Terminal
+from channels.terminal.adapter import Pressed, Terminal
 from gateway.app.gateway import Parts
 from gateway.approvals import Pending, Resolution
-from gateway.bridge import card, read_press
+from gateway.bridge import card, read_press, shared_card, wants_all
 from gateway.bridge_questions import Bad, Draft, Toggle
 from gateway.events import (
     AssistantDelta,
@@ -36,6 +38,7 @@ from gateway.turns import TurnPorts, Turns
 
 ME = Actor("cli", "", "local")
 WORKSPACE = "local"
+EACH = "each"  # the terminal's own: ask about every call by itself
 OnEvent = Callable[[Event], None]
 
 
@@ -175,19 +178,10 @@ class TerminalApprover:
         """What the person says; None to leave it open."""
         record = _as_record(pending)
         while True:
-            pressed = await self._terminal.decide(card(record))
+            pressed = await self._terminal.decide(card(record, revealed=True))
             if pressed is None:
                 return None
-            press = InboundPress(
-                thread=ChannelKey("cli", WORKSPACE, "", ""),
-                action_id="terminal",
-                actor=ChannelActor(*ME),
-                data=pressed.data,
-                message_ref=None,
-                sent_at=0.0,
-                values=pressed.values,
-            )
-            meaning = read_press(press, record)
+            meaning = read_press(_as_press(pressed), record)
             match meaning:
                 case Bad(text=text):
                     self._terminal.notice(text)
@@ -198,6 +192,23 @@ class TerminalApprover:
                 case _:
                     return meaning
 
+    async def decide_together(self, pendings: Sequence[Pending]) -> Mapping[str, Resolution | None]:
+        """One word about all approvals of a step, when there are several; none about single ones."""
+        records = [_as_record(pending) for pending in pendings if pending.kind == "approval"]
+        if len(records) < 2:
+            return {}
+        first = records[0].id
+        together = [
+            msgspec.structs.replace(r, pending=msgspec.structs.replace(r.pending, card=first))
+            for r in records
+        ]
+        shown = shared_card(together, revealed=True)
+        each = Button(label="One by one", data=EACH)
+        pressed = await self._terminal.decide(replace(shown, buttons=(*shown.buttons, each)))
+        if pressed is None:
+            return dict.fromkeys([record.id for record in records])
+        word = wants_all(_as_press(pressed))
+        return {} if word is None else dict.fromkeys([record.id for record in records], word)
 
     def _drafted(self, record: PendingRecord, draft: Draft) -> PendingRecord:
         question = record.pending.question
@@ -209,6 +220,18 @@ class TerminalApprover:
         votes = merged_answers(question, record.votes, draft.values, draft.emptied)
         self._terminal.notice(drafted_text(question, votes))
         return _as_record(record.pending, votes)
+
+
+def _as_press(pressed: Pressed) -> InboundPress:
+    return InboundPress(
+        thread=ChannelKey("cli", WORKSPACE, "", ""),
+        action_id="terminal",
+        actor=ChannelActor(*ME),
+        data=pressed.data,
+        message_ref=None,
+        sent_at=0.0,
+        values=pressed.values,
+    )
 
 
 def _as_record(pending: Pending, votes: tuple[str, ...] = ()) -> PendingRecord:

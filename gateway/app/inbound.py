@@ -32,6 +32,7 @@ from gateway.bridge import (
     pressed_card,
     read_press,
     said,
+    shared_card,
     wants_all,
     wants_to_see,
     with_earlier,
@@ -290,7 +291,9 @@ class CardPresses:
 
     async def waiting(self, actor: ChannelActor) -> Sequence[Card]:
         """The open cards that this person may decide. Raises StoreError."""
-        return [card(record, revealed=True) for record in await self._resolutions.waiting(actor_in(actor))]
+        ids = dict.fromkeys(r.pending.card_id for r in await self._resolutions.waiting(actor_in(actor)))
+        cards = [await self._store.pendings(card=card_id, open_only=False) for card_id in ids]
+        return [shared_card(records, revealed=True) for records in cards]
 
 
 def _at_fields(problems: Iterable[tuple[str, str]], fields: Iterable[str]) -> Mapping[str, str]:

@@ -151,9 +151,7 @@ class GatewayBackend:
                     return done
         raise web.Unavailable("the turn cannot be read now", mend="ask for the session")
 
-    async def turn_events(
-        self, posted: web.Posted, *, actor: ChannelActor
-    ) -> AsyncIterator[web.WireEvent]:
+    async def turn_events(self, posted: web.Posted, *, actor: ChannelActor) -> AsyncIterator[web.WireEvent]:
         if posted.answer is not None:
             return _as_events(_told(posted))
         return self._told_live(posted, actor_in(actor))

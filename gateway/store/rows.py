@@ -238,7 +238,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     stops_batch: a denial that closes the siblings too. consumes: the waiting message (thread and
     message id) that this word was taken from, so that it is used once. The feedback of a denial
     that stops the batch becomes the session's next user message; else the call's result carries it.
-    outgoing: what is sent when this word is the one that counts.
+    outgoing: what is sent when this word is the one that counts. more: the same person is about to say
+    more about the same step, which does not go on before that.
     """
 
     pending_id: str
@@ -248,6 +249,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     via: str = ""
     stops_batch: bool = True
+    more: bool = False
     consumes: tuple[ThreadKey, str] | None = None
     outgoing: tuple[Outgoing, ...] = ()
 

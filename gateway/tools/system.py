@@ -12,8 +12,9 @@ from typing import Any, Final, get_args
 
 import msgspec
 
+from gateway.answer_values import AnswerKind
 from gateway.messages import Json
-from gateway.questions import AnswerKind, Option, Question
+from gateway.questions import Option, Question
 from gateway.tools.base import CallContext, Tool
 
 RESULT_CAP = 30_000  # characters of a tool result that enter the conversation

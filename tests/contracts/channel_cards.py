@@ -259,7 +259,7 @@ class CardContract:
         ref = await harness.channel.show(harness.thread, card)
         if restart:
             await harness.restart()
-        filled = {
+        filled: dict[str, str | tuple[str, ...]] = {
             "day": "2027-02-28",
             "tags": ("red", "blue"),
             "loud": "true",

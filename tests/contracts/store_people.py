@@ -216,6 +216,21 @@ class PeopleContract:
         assert (denied.outcome, denied.still_open) == ("recorded", 1)
         assert await store.queued_texts(stop.session_id) == []  # the call's result carries the words
 
+    async def test_a_step_does_not_go_on_before_the_last_of_several_words(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
+        stop = await waiting(store, harness.clock, count=3)
+        first, second, third = stop.pendings
+        for asked in (first, second):
+            said = await word(store, asked, harness.clock, Deny(), stops_batch=False, more=True)
+            assert said.outcome == "recorded"
+            assert await store.claim(stop.session_id, harness.clock.now()) is None
+        assert (await word(store, third, harness.clock, Deny())).outcome == "resumed"
+        records = await store.pendings(session_id=stop.session_id, open_only=False)
+        assert [record.state for record in records] == ["denied"] * 3
+        claim = await store.claim(stop.session_id, harness.clock.now())
+        assert claim is not None and claim.kind == "resume"
+
     async def test_feedback_is_the_next_message_before_everything_that_waits(
         self, harness: StoreHarness, store: Store
     ) -> None:

@@ -80,9 +80,13 @@ export function makeCard(card, { settled }) {
   /** What its rule shows to those who may decide, seen by somebody else. */
   function openHidden() {
     element.onkeydown = null;
+    const extra = h("div.extra");
+    const back = () => { extra.replaceChildren(); element.focus(); };
+    const put = (form) => { extra.replaceChildren(form); form.querySelector("input").focus(); };
     return [
       card.kind === "approval" ? head("Needs approval", card.tool) : head("Question", ""),
-      h("p.faint", { testid: "hidden" }, "What exactly is asked for is shown to those who may decide."), facts(card),
+      h("p.faint", { testid: "hidden" }, "What exactly is asked for is shown to those who may decide."),
+      facts(card), passing(card, { press, put, back }), extra,
     ];
   }
 

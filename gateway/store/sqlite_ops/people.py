@@ -137,7 +137,8 @@ def _decided(db: Connection, record: PendingRecord, verdict: Verdict) -> Resolve
     if verdict.consumes is not None:
         key, message_id = verdict.consumes
         used(db, key, message_id)
-    db.execute(SQL["batch_has_decisions"], (verdict.at, record.session_id))
+    if not verdict.more:
+        db.execute(SQL["batch_has_decisions"], (verdict.at, record.session_id))
     outbox.enqueue_later(db, (*outbox.redraws_of(db, record.id), *verdict.outgoing), verdict.at)
     still_open = _still_open(db, record.session_id)
     return Resolved(

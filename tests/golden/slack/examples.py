@@ -77,6 +77,27 @@ LONG = replace(APPROVAL, fields=(CardField(name="script", value="\n".join(["echo
 SETTLED = replace(
     APPROVAL, state="decided", status="Approved by slack:T1:U2, 2026-11-30 21:40 UTC", buttons=(), forms=()
 )
+DIFF = replace(
+    APPROVAL,
+    preview="-  amount: 20\n+  amount: 20.5\n",
+    preview_kind="diff",
+    asks=(Actor("slack", "T1", "U2"),),
+    ask_roles=("S1",),
+)
+SHARED = Card(
+    card_id="p_refund",
+    kind="approval",
+    state="open",
+    title="Approve 3 calls?",
+    deciders="slack:T1:U2",
+    status="1 of 3 decided",
+    buttons=(
+        Button(label="Approve all (2)", data="v1:p_refund:Y", tone="primary"),
+        Button(label="Deny all (2)", data="v1:p_refund:N", tone="danger"),
+    ),
+    calls=(APPROVAL, replace(SETTLED, status="Denied by slack:T1:U2, 2026-11-30 21:40 UTC"), DIFF),
+)
+SHARED_LONG = replace(SHARED, calls=(LONG, SETTLED, *([APPROVAL] * 20)))
 OTHER = Form(
     data="v1:p_env:t",
     title="Your answer",
@@ -125,6 +146,11 @@ def examples() -> dict[str, Any]:
         "approval_long": drawn(LONG),
         "approval_unreadable": drawn(LONG, readable=False),
         "approval_settled": drawn(SETTLED),
+        "approval_diff": cards.card(DIFF, mention=True),
+        "approvals": drawn(SHARED),
+        "approvals_long": drawn(SHARED_LONG),
+        "approvals_unreadable": drawn(SHARED_LONG, readable=False),
+        "approvals_home": home.view([SHARED]),
         "question_buttons": drawn(a_question("staging", "production")),
         "question_menu": drawn(a_question(*(f"The environment of team number {n:02}" for n in range(8)))),
         "question_numbered": drawn(a_question(*(f"{'The same beginning ' * 5}then {n}" for n in range(3)))),

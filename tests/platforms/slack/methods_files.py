@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from aiohttp import web
 
 from tests.platforms.slack.limits import Json
@@ -16,7 +18,7 @@ def public_file(world: Events, file: File, *, for_event: bool = False) -> Json:
     """A file as messages and files.info show it."""
     if for_event and file.remote_only:
         return {"id": file.id, "mode": "file_access", "file_access": "check_file_info"}
-    address = f"{world.base}/files-pri/T1-{file.id}"
+    address, name = f"{world.base}/files-pri/T1-{file.id}", quote(file.name.replace("/", "_"), safe="")
     shown: Json = {
         "id": file.id,
         "created": int(world.now()),
@@ -37,13 +39,13 @@ def public_file(world: Events, file: File, *, for_event: bool = False) -> Json:
         "public_url_shared": False,
         "display_as_bot": False,
         "username": "",
-        "url_private": file.external or f"{address}/{file.name}",
-        "permalink": f"https://acme.slack.com/files/{file.user}/{file.id}/{file.name}",
+        "url_private": file.external or f"{address}/{name}",
+        "permalink": f"https://acme.slack.com/files/{file.user}/{file.id}/{name}",
         "has_rich_preview": False,
         "file_access": "visible",
     }
     if not file.external:
-        shown["url_private_download"] = f"{address}/download/{file.name}"
+        shown["url_private_download"] = f"{address}/download/{name}"
     if file.gone:
         return {"id": file.id, "mode": "tombstone"}
     return shown
@@ -143,5 +145,7 @@ async def download(world: Events, request: web.Request) -> web.StreamResponse:
         return web.Response(text=SIGN_IN, content_type="text/html")
     if file is None or file.content is None or file.gone:
         return web.Response(status=404, text="not found")
-    headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
+    if file.moved:
+        return web.Response(status=302, headers={"Location": file.moved})
+    headers = {"Content-Disposition": f'attachment; filename="{quote(file.name)}"'}
     return web.Response(body=file.content, content_type=file.mimetype, headers=headers)

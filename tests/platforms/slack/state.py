@@ -159,6 +159,7 @@ class File:
     length: int = 0
     title: str = ""
     external: str = ""  # address of a file that Slack only links to
+    moved: str = ""  # address to which a download is sent on
     remote_only: bool = False  # events say only `file_access: check_file_info`
     shares: list[tuple[str, str]] = field(default_factory=list)  # channel, ts
     gone: bool = False

@@ -289,6 +289,7 @@ async def test_a_message_needs_words_and_not_too_many(server: SlackServer, clien
         ),
         ({"text": "x", "blocks": [rich({"type": "broadcast", "range": "everyone"})]}, ["everyone"]),
         ({"text": "x", "blocks": [rich({"type": "text", "text": "<@U1>"})]}, []),
+        ({"text": "x", "blocks": [rich({"type": "usergroup", "usergroup_id": "S1"})]}, ["S1"]),
     ],
 )
 async def test_whom_a_message_notifies_is_seen(

@@ -143,3 +143,22 @@ async def test_reactions_are_counted(server: SlackServer, client: AsyncWebClient
     )
     await client.reactions_remove(channel="C1", timestamp=ts, name="eyes")
     assert await refused(client, "reactions.remove", channel="C1", timestamp=ts, name="eyes") == "no_reaction"
+
+
+async def test_a_file_is_shared_with_a_conversation_and_never_with_a_person(
+    server: SlackServer, client: AsyncWebClient
+) -> None:
+    announced = await client.files_getUploadURLExternal(filename="a.txt", length=1)
+    async with aiohttp.ClientSession() as session, session.post(str(announced["upload_url"]), data=b"x"):
+        files = [{"id": announced["file_id"]}]
+        complete = "files.completeUploadExternal"
+        assert await refused(client, complete, files=files, channel_id="U1") == "channel_not_found"
+        await client.files_completeUploadExternal(files=files, channel_id="D1")
+    assert [len(message["files"]) for message in server.from_bot("D1")] == [1]
+
+
+async def test_a_file_below_a_reply_is_noted_as_a_misuse(server: SlackServer, client: AsyncWebClient) -> None:
+    root = server.say("U1", "C1", "x").ts
+    reply = server.say("U1", "C1", "y", thread_ts=root).ts
+    await client.files_upload_v2(channel="C1", thread_ts=reply, content="x", filename="a.txt")
+    assert "is a reply and was used as the thread of a file" in server.failures[0]

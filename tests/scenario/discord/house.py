@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -49,8 +49,11 @@ __all__ = [
     "HouseModel",
     "Post",
     "Scene",
+    "control",
+    "plain",
     "running",
     "section",
+    "walk",
 ]
 
 T = TypeVar("T")
@@ -61,6 +64,17 @@ _STEP = 0.5  # seconds that pass at once with a clock that stands still
 def plain(text: str) -> str:
     """Words without the marks of small grey letters."""
     return re.sub(r"^-# ", "", text, flags=re.MULTILINE)
+
+
+def walk(components: list[Any]) -> Iterator[Json]:
+    for component in components:
+        yield component
+        yield from walk(component.get("components", []))
+
+
+def control(post: Post, label: str) -> Json:
+    """A control of a message as it is on the wire."""
+    return next(c for c in walk(post.message["components"]) if c.get("label") == label)
 
 
 @dataclass(frozen=True)

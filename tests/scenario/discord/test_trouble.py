@@ -299,7 +299,7 @@ async def test_a_lost_connection_is_resumed_and_what_came_meanwhile_is_heard_onc
 async def test_after_a_session_is_lost_what_was_missed_is_caught_up(
     house: House, server: DiscordServer, how: str
 ) -> None:
-    async with running(house, server) as scene:
+    async with running(house, server, clock=FakeClock(server.now())) as scene:
         asked = scene.call("hello")
         await scene.sees("You said: hello", asked)
         await scene.rest()

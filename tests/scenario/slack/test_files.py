@@ -9,7 +9,17 @@ import pytest
 from gateway.messages import File, Image
 from tests.clock import FakeClock
 from tests.platforms.slack import SlackServer
-from tests.scenario.slack.house import ADA, GENERAL, PICTURE, TRANSPORTS, House, Scene, running
+from tests.scenario.slack.house import (
+    ADA,
+    GENERAL,
+    OUTSIDER,
+    PICTURE,
+    SHARED,
+    TRANSPORTS,
+    House,
+    Scene,
+    running,
+)
 
 
 def kept(house: House) -> list[Path]:
@@ -64,6 +74,71 @@ async def test_a_file_is_fetched_again_when_that_failed_for_a_moment(
         scene.call("keep", files=[("note.txt", b"content")])
         await scene.sees("You said: keep")
     assert [path.read_bytes() for path in kept(house)] == [b"content"]
+
+
+@TRANSPORTS
+async def test_a_file_from_a_shared_channel_of_which_only_the_id_is_told_reaches_the_model(
+    house: House, server: SlackServer, transport: str
+) -> None:
+    async with running(house, server, transport=transport, users=("T2:UX",)) as scene:
+        file = server.file(OUTSIDER, "plan.csv", b"a;b\n", "text/csv", remote_only=True)
+        scene.call("look", OUTSIDER, SHARED, files=[file])
+        await scene.sees("You said: look", SHARED)
+    assert [path.read_bytes() for path in kept(house)] == [b"a;b\n"]
+
+
+@pytest.mark.parametrize("trouble", ["deleted", "a sign-in page", "another host"])
+async def test_a_file_that_cannot_be_had_is_told_once_and_the_turn_goes_on(
+    house: House, server: SlackServer, trouble: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    moved = "https://evil.example/x" if trouble == "another host" else ""
+    file = server.file(ADA, "note.txt", b"content", moved=moved)
+    if trouble == "a sign-in page":
+        server.fail_next("download", "html", times=99)
+    async with running(house, server) as scene:
+        said = scene.call("keep", files=[file])
+        file.gone = trouble == "deleted"
+        notice = await scene.sees("I could not fetch the file note.txt")
+        assert notice.thread == said.ts
+        await scene.sees("You said: keep")
+        await scene.rest()
+        assert len([text for text in scene.texts() if "could not fetch" in text]) == 1
+    assert kept(house) == []
+    assert server.app.bot_token not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "a\\b\0c.txt", ".", "x" * 300 + ".txt"])
+async def test_whatever_a_file_is_called_it_is_kept_under_a_name_of_ours(
+    house: House, server: SlackServer, name: str
+) -> None:
+    async with running(house, server) as scene:
+        scene.call("keep", files=[server.file(ADA, name, b"content")])
+        await scene.sees("You said: keep")
+    (path,) = kept(house)
+    assert path.read_bytes() == b"content" and path.parent == house.data / "files"
+    assert len(path.name) < 200 and not {"/", "\\", "\0"} & set(path.name)
+
+
+async def test_an_empty_file_comes_in_and_does_not_go_out(
+    house: House, server: SlackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = House._made
+
+    def empty(self: House, name: str) -> Image | File:
+        part = made(self, name)
+        if name == "empty.txt":
+            (self.data / name).write_bytes(b"")
+        return part
+
+    monkeypatch.setattr(House, "_made", empty)
+    async with running(house, server) as scene:
+        scene.call("keep", files=[("nothing.txt", b"")])
+        await scene.sees("You said: keep")
+        assert [path.read_bytes() for path in kept(house)] == [b""]
+        scene.call("make empty.txt fine.txt")
+        refusal = await scene.sees("I could not send the file empty.txt")
+        assert "empty" in refusal.text.removeprefix("I could not send the file empty.txt")
+        await scene.until(lambda: [n for n, _ in files_in(scene)] == ["fine.txt"], "the other file")
 
 
 async def test_without_the_scope_for_files_the_reason_is_told(house: House, server: SlackServer) -> None:

@@ -170,6 +170,38 @@ async def test_a_click_after_the_time_ran_out_runs_nothing(house: House, server:
     assert house.paid == []
 
 
+# ---- the shortcut, and replies that the channel sees too
+
+
+async def test_the_shortcut_where_the_bot_is_not_says_so_instead_of_taking_a_question_that_it_cannot_answer(
+    scene: Scene,
+) -> None:
+    said = scene.say("disk is at 97 %", BOB, "C3")
+    await scene.server.shortcut(ADA, "C3", said.ts).taken()
+    view = await scene.server.wait_view(ADA)
+    assert "Invite me first" in str(view) and view["submit"] is None
+    await scene.rest()
+    assert scene.house.requests == []
+
+
+async def test_the_shortcut_opens_although_slack_is_slow_to_say_where_the_bot_is(scene: Scene) -> None:
+    said = scene.say("disk is at 97 %", BOB)
+    async with scene.server.held("conversations.replies"):
+        await scene.server.shortcut(ADA, GENERAL, said.ts).taken()
+        view = await scene.server.wait_view(ADA)
+    assert view["submit"]["text"] == "Ask"
+
+
+async def test_a_reply_that_is_sent_to_the_channel_too_is_one_message_of_its_thread(scene: Scene) -> None:
+    asked = scene.call("hello")
+    await scene.sees("You said: hello")
+    scene.say("for everybody", thread=asked.ts, broadcast=True)
+    answer = await scene.sees("You said: for everybody")
+    assert answer.thread == asked.ts
+    await scene.rest()
+    assert len(scene.house.requests) == 2
+
+
 # ---- who may talk
 
 

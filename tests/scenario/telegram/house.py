@@ -3,6 +3,8 @@
 The model does what it is told:
 
 pay X N         a call of `pay`, which asks; `pay both`, `pay raw TEXT` likewise
+four            a call of `make` and three of `pay` in one step
+drift           a call of `pay` with the amount that `house.drift` holds at that moment
 pick, ask, open a question with several answers, with one, with free text only; `ask fixed`: no free text
 make NAME...    a call of `make`, which gives back files; `make then pay`, `make then work`: a file first
 work            a call that runs until the test lets it go
@@ -60,6 +62,7 @@ class House:
     requests: list[ModelRequest] = field(default_factory=list)
     let_go: asyncio.Event = field(default_factory=asyncio.Event)
     at_work: asyncio.Event = field(default_factory=asyncio.Event)
+    drift: float = 80
     answers: dict[str, str] = field(default_factory=dict)  # what the model says to these words
 
     @property
@@ -123,6 +126,10 @@ class HouseModel:
     def _reply(self, request: ModelRequest) -> Reply:
         start, text = spoken(request.messages)
         results = [r for m in request.messages[start + 1 :] for r in m.results]
+        if text == "drift" and not results:
+            return Reply(
+                text="", calls=(Call(tool="pay", args={"order": "A-1", "amount": self._house.drift}),)
+            )
         if text == "make then pay" and len(results) == 1:
             return Reply(text="", calls=(Call(tool="pay", args={"order": "A-1", "amount": 5}),))
         if text == "make then work" and len(results) == 1:
@@ -166,6 +173,9 @@ def _calls(text: str) -> list[Call]:
     match text.split():
         case ["pay", "both"]:
             return [Call(tool="pay", args={"order": order, "amount": 10}) for order in ("A-1", "A-2")]
+        case ["four"]:
+            pays = [Call(tool="pay", args={"order": order, "amount": 1}) for order in ("B", "C", "D")]
+            return [Call(tool="make", args={"names": ["a.txt"]}), *pays]
         case ["pay", "raw", *_]:
             return [Call(tool="pay", args={"order": text.removeprefix("pay raw "), "amount": 1})]
         case ["pay", order, amount]:

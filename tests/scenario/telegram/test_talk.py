@@ -174,7 +174,7 @@ async def test_approve_and_deny_work_by_code(scene: Scene) -> None:
     await scene.sees("Approved by Ada")
     await scene.sees("Result: paid 30 for A-1")
     scene.say("pay A-2 40")
-    await scene.card()
+    await scene.until(lambda: any("A-2" in c["text"] for c in scene.cards("Approve")), "the second card")
     scene.say("/deny")
     await scene.sees("Denied by Ada")
     await scene.rest()

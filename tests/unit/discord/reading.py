@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +53,19 @@ def shown(parsed: Parsed) -> dict[str, Any]:
 
 
 def _told(value: Any) -> dict[str, Any]:
+    """What is as it is by default is left out, inside too: new fields make no recording wrong."""
     return {
-        field.name: getattr(value, field.name)
+        field.name: _inside(getattr(value, field.name))
         for field in fields(value)
         if field.name != "data" or isinstance(getattr(value, field.name), str)
         if getattr(value, field.name) != _default(field)
     }
+
+
+def _inside(value: Any) -> Any:
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return [_inside(one) for one in value]
+    return _told(value) if is_dataclass(value) else value
 
 
 def _default(field: Any) -> object:

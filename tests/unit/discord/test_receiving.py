@@ -46,12 +46,13 @@ async def test_nothing_privileged_is_asked_for_but_message_content(server: Disco
     assert identified["intents"] == 1 | 1 << 9 | 1 << 12 | 1 << 15
 
 
+@pytest.mark.parametrize("shards", [None, 1])
 async def test_without_message_content_it_goes_on_and_says_what_to_switch_on(
-    server: DiscordServer, caplog: pytest.LogCaptureFixture
+    server: DiscordServer, caplog: pytest.LogCaptureFixture, shards: int | None
 ) -> None:
     server.message_content = False
     inbox = Inbox()
-    async with running(server, inbox) as channel:
+    async with running(server, inbox, shards=shards) as channel:
         assert channel.state == "up"
         server.say(ADA, GENERAL, "nothing of mine")
         server.say(ADA, GENERAL, f"{ME} hello")

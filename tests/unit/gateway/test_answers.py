@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.answer_values import AnswerKind, read_value
 from gateway.questions import (
     RUN_AGAIN,
     TREAT_AS_DONE,
-    AnswerKind,
     Option,
     Question,
     TypedAnswer,
@@ -29,7 +29,6 @@ from gateway.questions import (
     pack_answers,
     read_field,
     read_typed_answer,
-    read_value,
     unpack_answers,
 )
 from gateway.tools.system import ASK_USER, read_question

@@ -4,7 +4,7 @@ remembers."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from gateway.agent import Agent
@@ -136,6 +136,10 @@ class Person:
     async def decide(self, pending: Pending) -> Resolution | None:
         self.asked.append(pending)
         return self._answers.get(pending.tool)
+
+    async def decide_together(self, pendings: Sequence[Pending]) -> Mapping[str, Resolution | None]:
+        """One by one, unless a test says otherwise."""
+        return {}
 
 
 class Ran:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -111,7 +112,7 @@ async def test_live_edits_that_do_not_fit_are_told_and_do_not_run() -> None:
 async def test_the_time_that_a_person_takes_does_not_count() -> None:
     clock, ran = FakeClock(), Ran()
 
-    class Slow:
+    class Slow(Person):
         async def decide(self, pending: Pending) -> Resolution | None:
             clock.advance(hours=2)
             return Approve()
@@ -125,7 +126,7 @@ async def test_the_time_that_a_person_takes_does_not_count() -> None:
 async def test_a_stop_reaches_a_turn_that_waits_for_the_person_at_hand() -> None:
     cancel, asked, ran = CancelToken(), asyncio.Event(), Ran()
 
-    class Away:
+    class Away(Person):
         async def decide(self, pending: Pending) -> Resolution | None:
             asked.set()
             await asyncio.Event().wait()
@@ -242,3 +243,47 @@ def test_a_hook_is_called_once_at_once_when_it_comes_late_and_not_after_it_was_t
     token.hook(lambda: heard.append("late"))
     assert heard == ["first", "late"]
     assert (token.cancelled, token.reason) == (True, "one")
+
+
+async def test_what_is_said_about_all_calls_of_a_step_holds_for_each_and_the_others_are_asked_about() -> None:
+    class Together(Person):
+        async def decide_together(self, pendings: Sequence[Pending]) -> Mapping[str, Resolution | None]:
+            first, _, third = pendings
+            return {first.pending_id: Approve(), third.pending_id: None}
+
+    ran = Ran()
+    desk = agent(ran.tool("pay"), default="ask")
+    reply = says("", *(call(f"c{n}", "pay", n=n) for n in (1, 2, 3)))
+    person = Together(pay=Approve())
+    result = await run_agent(desk, Replies(reply), "hi", options=options(approver=person))
+    assert result.outcome is Outcome.PENDING_APPROVAL
+    assert ran.calls == [("pay", {"n": 1}), ("pay", {"n": 2})]
+    assert [pending.call_id for pending in person.asked] == ["c2"]
+    assert result.pending is not None and len(result.pending.outstanding) == 1
+
+
+async def test_a_denial_of_all_calls_is_a_denial_of_each() -> None:
+    class Together(Person):
+        async def decide_together(self, pendings: Sequence[Pending]) -> Mapping[str, Resolution | None]:
+            return {pending.pending_id: Deny() for pending in pendings}
+
+    ran = Ran()
+    desk = agent(ran.tool("pay"), default="ask")
+    reply = says("", call("c1", "pay", n=1), call("c2", "pay", n=2))
+    result = await run_agent(desk, Replies(reply), "hi", options=options(approver=Together()))
+    assert (result.outcome, ran.calls) == (Outcome.DENIED, [])
+    told = [r.content for m in result.messages for r in m.results]
+    assert len(told) == 2
+    assert all(text.startswith("denied by") for text in told)
+
+
+async def test_a_single_call_is_not_asked_about_twice() -> None:
+    class Alone(Person):
+        async def decide_together(self, pendings: Sequence[Pending]) -> Mapping[str, Resolution | None]:
+            raise AssertionError("there is only one")
+
+    ran = Ran()
+    desk = agent(ran.tool("pay"), default="ask")
+    model = Replies(says("", call("c1", "pay", n=1)), says("paid"))
+    await run_agent(desk, model, "hi", options=options(approver=Alone(pay=Approve())))
+    assert ran.calls == [("pay", {"n": 1})]

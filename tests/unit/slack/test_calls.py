@@ -236,6 +236,29 @@ async def test_files_that_slack_does_not_have_are_refused_without_a_request_else
             await fetched(channel, file.id, tmp_path / "in")
 
 
+async def test_a_download_that_is_sent_on_to_another_host_goes_nowhere_and_the_token_stays_here(
+    server: SlackServer, inbox: Inbox, tmp_path: Path
+) -> None:
+    async with SlackServer() as elsewhere:
+        stolen = elsewhere.file("U1", "a.txt", b"content")
+        elsewhere.app.bot_token = server.app.bot_token
+        for address in (
+            f"{elsewhere.base}/files-pri/T1-{stolen.id}/a.txt",
+            "//evil.example/x",
+            "ftp://slack.com/x",
+        ):
+            file = server.file("U1", "a.txt", b"content", moved=address)
+            async with running(server, inbox) as channel:
+                with pytest.raises(PayloadRefused) as caught:
+                    await fetched(channel, file.id, tmp_path / "in")
+            assert "not Slack's" in str(caught.value)
+        assert names_in(tmp_path) == []
+        near = server.file("U1", "b.txt", b"content")
+        file = server.file("U1", "a.txt", b"other", moved=f"/files-pri/T1-{near.id}/b.txt")
+        async with running(server, inbox) as channel:
+            assert await fetched(channel, file.id, tmp_path / "in") == b"content"
+
+
 async def test_a_file_of_another_workspace_is_looked_up_before_it_is_fetched(
     server: SlackServer, inbox: Inbox, tmp_path: Path
 ) -> None:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import Button, CardField, Form, FormField
+from channels.base import Actor, Button, CardField, Form, FormField
 from channels.render.inert import visible
 from channels.render.measure import utf16_len
 from channels.slack import cards
 from channels.slack.blocks import cut
-from tests.contracts.harness import an_approval, settled
-from tests.unit.slack.blockkit import checked_message, codes, controls, labels, live, shown
+from tests.contracts.harness import an_approval, in_order, settled
+from tests.unit.slack.blockkit import checked_message, codes, controls, labels, live, shown, walk
 
 TEXTS = st.text(max_size=200)
 WILD = TEXTS | st.sampled_from(
@@ -38,23 +38,28 @@ BUTTONS = (
     Button(label="Deny", data="v1:p_1:d", tone="danger"),
     Button(label="Deny with feedback", data="v1:p_1:f", tone="danger"),
 )
+ADA = Actor("slack", "T1", "U1")
 EDIT = Form(data="v1:p_1:e", title="Edit", fields=(FormField(name="amount", label="amount"),))
 APPROVING = {"Approve", "Approve for this session", "Edit"}
 
 
-@given(TEXTS, WILD, FIELDS, WILD, WILD, st.sampled_from(["open", "decided", "expired", "superseded"]))
+@given(TEXTS, WILD, FIELDS, WILD, WILD, st.sampled_from(["open", "decided", "expired", "superseded"]), WILD)
 def test_every_card_is_one_that_slack_takes(
-    title: str, summary: str, fields: tuple[CardField, ...], status: str, who: str, state: str
+    title: str, summary: str, fields: tuple[CardField, ...], status: str, who: str, state: str, preview: str
 ) -> None:
     card = an_approval(
         title=title, summary=summary, fields=fields, status=status, deciders=who, expires=who, state=state,
-        buttons=BUTTONS, repeat=True,
+        buttons=BUTTONS, repeat=True, preview=preview, asks=(ADA,), ask_roles=("S1",),
     )  # fmt: skip
     file = cards.args_file(card)
     for given_file, readable in ((file, True), (file, False), (None, True)):
         drawn = cards.card(card, file=given_file, readable=readable)
         checked_message(drawn)
         assert live(drawn) == []
+        mentioning = cards.card(card, file=given_file, readable=readable, mention=True)
+        checked_message(mentioning)
+        assert [entry["type"] for entry in live(mentioning)] == ["user", "usergroup"]
+        assert labels(mentioning["blocks"]) == labels(drawn["blocks"])
         wanted = state == "open" and (file is None or (given_file is not None and readable))
         may_approve = APPROVING & set(labels(drawn["blocks"]))
         if wanted:
@@ -63,22 +68,63 @@ def test_every_card_is_one_that_slack_takes(
             assert may_approve == set()
 
 
-@given(FIELDS)
-def test_every_character_of_the_arguments_is_on_the_card_or_in_the_file(
-    fields: tuple[CardField, ...],
+@given(FIELDS, WILD)
+def test_every_character_of_the_arguments_and_the_preview_is_on_the_card_or_in_the_file(
+    fields: tuple[CardField, ...], preview: str
 ) -> None:
-    card = an_approval(fields=fields)
+    card = an_approval(fields=fields, preview=preview)
     file = cards.args_file(card)
     drawn = cards.card(card, file=file)
+    told = visible(preview).rstrip("\n") if visible(preview).strip() else ""
     if file is None:
         boxes = [box.rstrip("↵") for box in codes(drawn["blocks"])]
-        assert boxes == [visible(f.value).rstrip("\n").rstrip("↵") for f in fields if visible(f.value)]
+        values = [visible(f.value).rstrip("\n").rstrip("↵") for f in fields if visible(f.value)]
+        assert boxes == [*values, *([told.rstrip("↵")] if told else [])]
         return
     content = file.content.decode()
+    assert told in content
     for field in fields:
         assert f"{visible(field.name)}:\n{visible(field.value)}" in content
     assert file.sha256 in shown(drawn["blocks"])
     assert f"{file.name}, {file.size:,} bytes" in shown(drawn["blocks"])
+
+
+def test_a_diff_is_a_box_of_its_own_below_the_arguments() -> None:
+    card = an_approval(preview="-20 `EUR`\n+30 <@U1>\n", preview_kind="diff")
+    blocks = cards.card(card)["blocks"]
+    assert codes(blocks) == ["A-1001", "20", "-20 `EUR`\n+30 <@U1>"]
+    assert in_order(shown(blocks), ["amount:", "What it changes:", "-20 `EUR`"])
+    boxes = [box for box in walk(blocks) if box.get("type") == "rich_text_preformatted"]
+    assert [box.get("language") for box in boxes] == [None, None, "diff"]
+    assert live(blocks) == []
+
+
+def test_a_preview_that_is_too_long_is_cut_in_sight_beside_the_file() -> None:
+    card = an_approval(preview="line;\n" * 5_000)
+    file = cards.args_file(card)
+    assert file is not None and file.content.decode().count("line;") == 5_000
+    blocks = cards.card(card, file=file)["blocks"]
+    assert codes(blocks)[:2] == ["A-1001", "20"]
+    assert codes(blocks)[2].endswith("…") and len(codes(blocks)[2]) > 2_900
+    assert "Preview:" in shown(blocks)
+    assert labels(cards.card(card, file=file, readable=False)["blocks"]) == ["Deny"]
+
+
+def test_those_who_are_asked_are_mentioned_once_each_and_at_most_ten() -> None:
+    people = [Actor("slack", "T1", f"U{n}") for n in range(8)]
+    strangers = [Actor("slack", "", "ada"), Actor("telegram", "", "U1"), Actor("slack", "T1", "C1")]
+    groups = ("S1", "admin", "S2", "S3", "S4", "S1")
+    card = an_approval(asks=(*people, people[0], *strangers), ask_roles=groups)
+    blocks = cards.card(card, mention=True)["blocks"]
+    found = [entry.get("user_id") or entry.get("usergroup_id") for entry in live(blocks)]
+    assert found == [f"U{n}" for n in range(8)] + ["S1", "S2"]
+    assert "(and 2 more, not notified)" in shown(blocks)
+    assert live(cards.card(card)["blocks"]) == []
+
+
+def test_a_card_that_asks_nobody_by_a_known_id_notifies_nobody() -> None:
+    card = an_approval(asks=(Actor("slack", "", "ada"),), ask_roles=("administrator",))
+    assert cards.card(card, mention=True) == cards.card(card)
 
 
 def test_long_arguments_show_their_beginnings_beside_the_file() -> None:
@@ -159,6 +205,15 @@ def test_line_ends_behind_an_argument_are_seen_and_emptiness_is_no_box() -> None
     blocks = cards.card(an_approval(fields=fields))["blocks"]
     assert codes(blocks) == ["x↵↵"]
     assert "(empty)" in shown(blocks)
+
+
+def test_a_name_that_is_too_long_is_read_in_the_file_before_anything_runs() -> None:
+    card = an_approval(fields=(CardField(name="n" * 20_000, value="1"),))
+    file = cards.args_file(card)
+    assert file is not None and "n" * 20_000 in file.content.decode()
+    assert labels(cards.card(card, file=file, readable=False)["blocks"]) == ["Deny"]
+    whole = an_approval(fields=(CardField(name="n" * 5_000, value="1"),))
+    assert "n" * 5_000 in shown(cards.card(whole)["blocks"])
 
 
 def test_an_open_card_says_who_may_decide_until_when_and_which_request_it_is() -> None:

@@ -45,6 +45,13 @@ def test_a_card_whose_arguments_are_cut_cannot_be_approved_in_the_list() -> None
     assert "Code: K7M2" in shown(view["blocks"])
 
 
+def test_a_preview_is_read_in_the_list_too_or_the_card_is_not_approved_there() -> None:
+    view = home.view([an_approval(preview="-1\n+2", preview_kind="diff")])
+    assert codes(view["blocks"]) == ["A-1001", "20", "-1\n+2"]
+    assert labels(view["blocks"]) == ["Approve", "Deny"]
+    assert labels(home.view([an_approval(preview="x" * 2_000)])["blocks"]) == ["Deny"]
+
+
 def test_a_question_whose_options_are_cut_is_answered_in_its_thread() -> None:
     view = home.view([a_question(*(f"{'x' * 90} {n}" for n in range(30)))])
     checked_home(view)

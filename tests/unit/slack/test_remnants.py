@@ -128,6 +128,27 @@ async def test_a_look_that_failed_for_a_moment_is_tried_again_with_the_next_mess
 
 
 @pytest.mark.parametrize(
+    ("method", "state"),
+    [
+        ("chat.postMessage", Progress(kind="tool", text="x")),
+        ("chat.startStream", Progress(kind="text", text="Growing", actor=ADA)),
+    ],
+)
+async def test_a_sign_whose_receipt_was_lost_goes_when_the_answer_comes(
+    server: SlackServer, inbox: Inbox, method: str, state: Progress
+) -> None:
+    async with running(server, inbox) as channel:
+        begun = await server.say("U1", "C1", "<@UBOT> hello").taken()
+        place = ThreadKey("slack", "T1", "C1", begun.ts)
+        server.fail_next(method, "drop", after=True)
+        await channel.progress(place, state)
+        await server.wait_for(lambda: len(server.from_bot("C1")) == 2)  # one that nobody knows of
+        ref = await channel.send(place, OutboundMessage(text="The answer."))
+        await server.wait_for(lambda: len(server.from_bot("C1")) == 1)
+    assert server.message(*unpack_ref(ref))["text"] == "The answer."
+
+
+@pytest.mark.parametrize(
     ("method", "code"),
     [("conversations.replies", "thread_not_found"), ("chat.delete", "compliance_exports_prevent_deletion")],
 )

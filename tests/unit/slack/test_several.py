@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channels.base import Button, Card, CardField, Form, FormField
+from channels.render.inert import visible
 from channels.slack import cards, home
 from tests.contracts.harness import a_shared_card, an_approval, decide, in_order, settled
 from tests.unit.slack.blockkit import checked_home, checked_message, codes, controls, labels, live, shown
@@ -194,6 +195,20 @@ def test_more_calls_than_there_is_room_for_are_named_with_their_codes(count: int
     assert all(f"Code: {call.code}" in file.content.decode() for call in card.calls)
 
 
+@pytest.mark.parametrize("count", [20, 40])
+def test_without_the_file_the_first_of_many_calls_can_be_decided_and_then_the_next_ones(count: int) -> None:
+    card = full([f"B-{n:04}" for n in range(count)])
+    found = labels(drawn(card, readable=False))
+    decidable = [n for n in range(1, count + 1) if "Approve" in of(found, n)]
+    assert decidable == list(range(1, len(decidable) + 1)) and len(decidable) > 5
+    assert found[-1] == f"Deny all ({count})" and f"Approve all ({count})" not in found
+    for number in decidable:
+        card = decide(card, number, "Approved by Ada")
+    blocks = drawn(card, readable=False)
+    assert "Approve" in of(labels(blocks), len(decidable) + 1)
+    assert "\n2. Approve issue_refund? – Approved by Ada\n" in shown(blocks)
+
+
 def test_a_request_for_deciders_only_is_shown_by_its_button_even_without_the_file() -> None:
     show = Button(label="Show me", data="v1:p_1:v", tone="primary")
     card = an_approval(summary="x " * 10_000, fields=(), buttons=(show,), code="")
@@ -302,6 +317,6 @@ def test_every_character_of_every_call_is_in_the_message_or_in_the_file(some: li
     readable = "\n".join(file.content.decode().split()) if file else words
     for call in some:
         for text in (*(field.value for field in call.fields), call.preview):
-            for word in cards.arguments.visible(text).split():
+            for word in visible(text).split():
                 assert word in readable
     assert settled(card, "Closed").buttons == ()

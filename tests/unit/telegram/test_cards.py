@@ -158,13 +158,17 @@ def test_a_prompt_says_what_each_value_may_be() -> None:
     fields = (
         FormField(name="day", label="day", kind="date", value="2027-01-01"),
         FormField(name="tags", label="tags", kind="multi", options=("red", "blue")),
-        FormField(name="loud", label="loud", kind="boolean"),
+        FormField(name="loud", label="Loudly?", kind="boolean"),
+        FormField(name="count", label="count", kind="integer", hint="a whole number, like 12"),
+        FormField(name="who", label="who", kind="multi", value="Ann\nBob", options=("Ann", "Bob")),
     )
-    prompt = forms.Prompt(data="v1:p:e", card=5, names=("day", "tags", "loud"))
+    prompt = forms.Prompt(data="v1:p:e", card=5, names=("day", "tags", "loud", "count", "who"))
     form = Form(data="v1:p:e", title="Edit", fields=fields)
     text = render.prompt(
         prompt, "ref", form=form, label="Edit", asked=Actor("telegram", "7", "42"), name="A"
     ).text
     assert "day: 2027-01-01 (a date like 2027-01-31)" in text
     assert "tags: ... (one or several, with commas between, of red, blue)" in text
-    assert "loud: ... (true or false)" in text
+    assert "loud: ... (Loudly?; true or false)" in text
+    assert "count: ... (a whole number, like 12)" in text
+    assert "who: Ann, Bob (" in text

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from channels.web.adapter import WebChannel
-from channels.web.backend import ClickOutcome, ClickResult
+from channels.web.backend import Answered, ClickOutcome, ClickResult
 from tests.sse import PATIENCE, frames
 from tests.web_backend import MemoryBackend
 
@@ -183,7 +183,7 @@ async def test_a_denial_with_feedback_ends_the_turn(
 )
 async def test_every_outcome_has_its_status(outcome: ClickOutcome, status: int) -> None:
     class Answering(MemoryBackend):
-        async def answer(self, pending_id: str, answer: str | list[str], **_: Any) -> ClickResult:
+        async def answer(self, pending_id: str, answer: Answered, **_: Any) -> ClickResult:
             return ClickResult(outcome=outcome, message="so it is", details={"pending_id": pending_id})
 
     channel = WebChannel(Answering(), port=0)
