@@ -280,7 +280,7 @@ def _summary(record: PendingRecord) -> str:
         lines.append("This call has no arguments.")
     if any(isinstance(v, str) and not v.strip() for v in pending.args.values()):
         lines.append("Careful: an argument is empty.")
-    covered = covers_text(pending, record.agent)
+    covered = covers_text(record)
     return "\n".join([*lines, covered] if covered and record.state == "open" else lines)
 
 
@@ -300,18 +300,19 @@ def _controls(record: PendingRecord, shown: Json) -> tuple[tuple[Button, ...], t
     pending, question = record.pending, record.pending.question
     if question is not None:
         return bridge_questions.buttons(record, question), bridge_questions.forms(record, question)
-    return _buttons(pending), tuple(_forms(pending, shown))
+    return _buttons(record), tuple(_forms(pending, shown))
 
 
-def _buttons(pending: Pending) -> tuple[Button, ...]:
+def _buttons(record: PendingRecord) -> tuple[Button, ...]:
+    pending, several, grantable = record.pending, record.pending.quorum > 1, bool(covers_text(record))
+
     def button(label: str, choice: str, tone: str = "plain") -> Button:
         return Button(label=label, data=pack_press(pending.pending_id, choice), tone=tone)  # type: ignore[arg-type]
 
-    several = pending.quorum > 1
     return (
         button("Approve", APPROVE, "primary"),
-        *([] if several else [button("Approve for this session", SESSION)]),
-        *([] if several else [button("Always approve", ALWAYS)]),
+        *([button("Approve for this session", SESSION)] if grantable else []),
+        *([button("Always approve", ALWAYS)] if grantable else []),
         *([] if several or not pending.args else [button("Edit", EDIT)]),
         button("Deny", DENY, "danger"),
         button("Deny with feedback", FEEDBACK, "danger"),

@@ -212,15 +212,17 @@ def click_text(
             return "That cannot be done."
 
 
-def covers_text(pending: Pending, agent: str) -> str:
-    """How far an approval beyond this one call would reach; empty where there is none."""
-    if pending.kind == "question" or pending.quorum > 1:
+def covers_text(record: PendingRecord) -> str:
+    """How far an approval beyond this one call would reach; empty where there is none: for questions,
+    where several decide, and for a call without a session, which is decided on the spot."""
+    pending = record.pending
+    if pending.kind == "question" or pending.quorum > 1 or not record.session_id:
         return ""
     what = "exactly these arguments" if pending.args else "a call without arguments"
     hidden = " (the hidden ones included)" if pending.secret and pending.args else ""
     return (
-        f"Approved for this session, or always (in every session of {agent}), {pending.tool} is not asked "
-        f"about again with {what}{hidden}, and nothing else is allowed."
+        f"Approved for this session, or always (in every session of {record.agent}), {pending.tool} is not "
+        f"asked about again with {what}{hidden}, and nothing else is allowed."
     )
 
 

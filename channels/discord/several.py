@@ -48,14 +48,16 @@ _MOST: Final = 300  # calls that are tried to be named in one message
 _EVERY: Final = 1 << 30
 
 NO_ROOM: Final = "There is no room for more buttons: use /approve or /deny with the codes of the other calls."
-MORE_CHOICES: Final = "There is no room for all choices here: /pending show CODE tells more."
+MORE_CHOICES: Final = "There is no room for all choices here: more of them come as calls are decided."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Call:
-    """One call as it is read, with its number on the card. length: how much that is, in units."""
+    """One call as it is read, with its number on the card. turn: its number among those that wait, 0 for one
+    that does not. length: how much there is to read, in units."""
 
     place: int
+    turn: int
     card: Card
     title: str
     summary: str
@@ -66,9 +68,9 @@ class _Call:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
     """One way to draw a card. room: units for what a call shows, ALL for all of it. few: only a yes and a no
-    for each call, and a menu. drawn: which calls, the first ones, are more than a line while they wait, None
-    for all; named: how many are at least that. file: where all of it is; delivered: people can get at it;
-    attach: the message shows it. mention: those who are asked are notified."""
+    for each call, and a menu. drawn: how many of the calls that wait, the first ones, are more than a line,
+    None for all calls; named: how many are at least that. file: where all of it is; delivered: people can get
+    at it; attach: the message shows it. mention: those who are asked are notified."""
 
     room: int
     few: bool = False
@@ -92,7 +94,7 @@ class _Layout:
 
     def draws(self, call: _Call) -> bool:
         """Whether the call is more than a line."""
-        return self.drawn is None or (call.place <= self.drawn and call.card.state == "open")
+        return self.drawn is None or 0 < call.turn <= self.drawn
 
     def whole(self, call: _Call) -> bool:
         """Whether the message shows all of the call."""
@@ -115,11 +117,19 @@ def drawn(
     for layout in ways:
         if fits(found := _container(value, calls, layout)):
             return found, layout.carries
+    return _container(value, calls, _as_many(value, calls, rest)), rest.carries
+
+
+def _as_many(value: Card, calls: Sequence[_Call], rest: _Layout) -> _Layout:
+    """The layout with buttons for as many calls as fit, and then with as much of each as fits."""
     # Where nothing but the message can be read, rather a few calls that can be decided than all by name.
-    few = replace(rest, few=True, room=0 if delivered else _ROOMS[2])
-    best = _most(value, calls, CALLS, lambda count: replace(few, drawn=count))
-    best = best or _most(value, calls, _MOST, lambda count: replace(rest, drawn=0, named=count))
-    return best or [], rest.carries
+    few = replace(rest, few=True, room=0 if rest.delivered else _ROOMS[2])
+    drawn = _most(value, calls, CALLS, lambda count: replace(few, drawn=count))
+    if drawn is None:
+        named = _most(value, calls, _MOST, lambda count: replace(rest, drawn=0, named=count))
+        return replace(rest, drawn=0, named=named or 0)
+    ways = [replace(few, drawn=drawn, room=room) for room in _ROOMS]
+    return next((way for way in ways if fits(_container(value, calls, way))), replace(few, drawn=drawn))
 
 
 def fits_whole(value: Card) -> bool:
@@ -129,28 +139,33 @@ def fits_whole(value: Card) -> bool:
 
 
 def _read(value: Card) -> list[_Call]:
-    return [_call(place, card) for place, card in enumerate(value.calls, 1)]
+    calls: list[_Call] = []
+    waiting = 0
+    for place, card in enumerate(value.calls, 1):
+        waiting += card.state == "open"
+        calls.append(_call(place, waiting if card.state == "open" else 0, card))
+    return calls
 
 
-def _call(place: int, card: Card) -> _Call:
-    title, summary, inert = flat(card.title) or "Request", visible(card.summary), arguments.inert(card)
+def _call(place: int, turn: int, card: Card) -> _Call:
+    title, summary = flat(card.title) or "Request", visible(card.summary).strip("\n")
+    inert = arguments.inert(card)
     length = utf16_len(title) + utf16_len(summary) + inert.length
-    return _Call(place=place, card=card, title=title, summary=summary.strip("\n"), inert=inert, length=length)
+    return _Call(place=place, turn=turn, card=card, title=title, summary=summary, inert=inert, length=length)
 
 
 def _whole(*, mention: bool) -> list[_Layout]:
     return [_Layout(room=ALL, few=few, mention=mention) for few in (False, True)]
 
 
-def _most(value: Card, calls: Sequence[_Call], most: int, way: Callable[[int], _Layout]) -> list[Json] | None:
-    """The layout for as many calls as fit; None when not even that for none of them does."""
-    best: list[Json] | None = None
+def _most(value: Card, calls: Sequence[_Call], most: int, way: Callable[[int], _Layout]) -> int | None:
+    """For how many calls this layout fits; None when not even for none of them."""
+    best: int | None = None
     low, high = 0, min(len(calls), most)
     while low <= high:
         middle = (low + high) // 2
-        found = _container(value, calls, way(middle))
-        if fits(found):
-            best, low = found, middle + 1
+        if fits(_container(value, calls, way(middle))):
+            best, low = middle, middle + 1
         else:
             high = middle - 1
     return best
@@ -260,7 +275,7 @@ def _custom_id(card: Card, one: Button) -> str:
 def _others(calls: Sequence[_Call], layout: _Layout) -> list[tuple[str, str]]:
     """(label, value) of the choices for which a call has no button here."""
     found = []
-    for call in calls[: COMPONENTS if layout.drawn is None else layout.drawn]:
+    for call in filter(layout.draws, calls):
         offered = _offered(call.card, readable=layout.readable(call))
         few = _few(offered)
         found += [

@@ -255,7 +255,7 @@ def _whole_card(record: PendingRecord) -> web.PendingCard:
         schema=_form_schema(pending) if editable else None,
         secret=pending.secret,
         scopes=("once", "session", "always") if pending.quorum == 1 else ("once",),
-        covers=covers_text(pending, record.agent),
+        covers=covers_text(record),
         question=question.text,
         options=_options(question),
         multi=question.multi,

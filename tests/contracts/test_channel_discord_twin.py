@@ -184,8 +184,9 @@ async def test_a_form_is_a_modal_and_becomes_a_press_with_what_was_typed(stage: 
     opened = await stage.twin.taken(await stage.twin.do("press", message=message, data=f"f{data}"))
     assert opened["type"] == 9
     modal = msgspec.json.decode(opened["data"])
-    fields = [{"customId": modal["components"][0]["component"]["custom_id"], "value": "Too much."}]
-    sent = await stage.twin.do("submit", message=message, data=modal["custom_id"], fields=fields)
+    typed = modal["components"][0]["component"] | {"value": "Too much."}
+    filled = [{"type": 18, "component": {key: typed[key] for key in ("type", "custom_id", "value")}}]
+    sent = await stage.twin.do("submit", message=message, data=modal["custom_id"], components=filled)
     assert (await stage.twin.taken(sent))["type"] == 6
     [press] = stage.inbox.presses
     assert (press.data, dict(press.values), press.message_ref) == (data, {"feedback": "Too much."}, ref)

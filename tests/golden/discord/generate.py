@@ -23,6 +23,7 @@ from channels.base import (  # noqa: E402 - the path comes first
     Form,
     FormField,
     OutboundMessage,
+    Tone,
 )
 from channels.discord import cards, commands, modals, render  # noqa: E402
 
@@ -113,10 +114,73 @@ def _long(card: Card) -> Card:
     return replace(card, fields=(CardField(name="body", value="All work and no play. " * 300),))
 
 
+def _call(number: int, **changes: Any) -> Card:
+    """One of several calls, with all the buttons that the gateway gives one."""
+    card_id = f"p_{number:020}"
+    labels = {
+        "a": "Approve",
+        "s": "Approve for this session",
+        "e": "Edit",
+        "d": "Deny",
+        "f": "Deny with feedback",
+    }
+    tones: dict[str, Tone] = {"a": "primary", "d": "danger", "f": "danger"}
+    call = replace(
+        APPROVAL,
+        card_id=card_id,
+        code=f"K7M{number}",
+        fields=(CardField(name="order_id", value=f"A-{number}"), CardField(name="amount", value="20")),
+        buttons=tuple(
+            Button(label=label, data=f"v1:{card_id}:{choice}", tone=tones.get(choice, "plain"))
+            for choice, label in labels.items()
+        ),
+        forms=(
+            Form(data=f"v1:{card_id}:e", title="Edit issue_refund", fields=()),
+            Form(data=f"v1:{card_id}:f", title="Deny issue_refund", fields=()),
+        ),
+    )
+    return replace(call, **changes)
+
+
+def calls(*found: Card, **changes: Any) -> Card:
+    """One card for these."""
+    first = found[0].card_id
+    waiting = sum(call.state == "open" for call in found)
+    card = Card(
+        card_id=first,
+        kind="approval",
+        state="open" if waiting else "decided",
+        title=f"Approve {len(found)} calls?",
+        deciders="Ada or @Billing",
+        status=f"{len(found) - waiting} of {len(found)} decided" if waiting < len(found) else "",
+        calls=found,
+        buttons=(
+            Button(label=f"Approve all ({waiting})", data=f"v1:{first}:Y", tone="primary"),
+            Button(label=f"Deny all ({waiting})", data=f"v1:{first}:N", tone="danger"),
+        )
+        if waiting > 1
+        else (),
+    )
+    return replace(card, **changes)
+
+
+def some_calls(count: int) -> list[Card]:
+    """So many that wait."""
+    return [_call(number) for number in range(1, count + 1)]
+
+
 CARDS: Final[dict[str, Card]] = {
     "approval": APPROVAL,
     "approval_decided": _settled(APPROVAL, "Approved by Ada at 12:00 UTC"),
     "approval_long": _long(APPROVAL),
+    "approval_preview": replace(APPROVAL, preview="-amount: 10\n+amount: 20", preview_kind="diff"),
+    "calls": calls(
+        _call(1),
+        _settled(_call(2), "Denied by Ada at 12:00 UTC"),
+        _call(3, preview="20 EUR to Bob"),
+    ),
+    "calls_few": calls(*some_calls(6)),
+    "calls_many": calls(*some_calls(12)),
     "question_buttons": _question(3, label="Dock {}"),
     "question_select": _question(8),
     "question_many": _question(30, multi=True),

@@ -73,8 +73,15 @@ const verbs = {
   choose: ({ message, data, values }) =>
     place().user(user).selectMenu({ messageId: message, customId: data, values }),
   slash: ({ name, options }) => place().user(user).runSlashCommand({ name, options }),
-  submit: ({ message, data, fields }) =>
-    place().user(user).submitModal({ messageId: message, customId: data, fields }),
+  // The twin's own submitModal forgets the message whose button has opened the modal.
+  submit: ({ message, data, components }) =>
+    twin.simulateInteraction({
+      type: 5,
+      channelId: channel,
+      userId: user,
+      messageId: message,
+      data: { custom_id: data, components },
+    }),
   messages: () => place().getMessages(),
   taken: ({ id }) => place().waitForInteractionAck({ interactionId: id }).then(() => place().getInteractionResponse(id)),
   calls: () => journal,

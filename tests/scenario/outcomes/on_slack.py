@@ -54,10 +54,15 @@ class SlackStage(Stage):
     async def ask(self, text: str, count: int = 1) -> Asked:
         said = self.scene.call(text)
         ids = await self.open_ids(count)
+
+        def cards() -> dict[str, house.Post]:
+            posts = self.scene.posts(thread=said.ts)
+            found = {id: post for id in ids for post in posts if choices_in(_data(post.message), id)}
+            return found if len(found) == count else {}
+
+        shown = await self.scene.until(cards, "the cards")
         await self.rest()
-        posts = self.scene.posts(thread=said.ts)
-        cards = {id: post for id in ids for post in posts if choices_in(_data(post.message), id)}
-        drawn = {id: Drawn(post, copy.deepcopy(post.message)) for id, post in cards.items()}
+        drawn = {id: Drawn(post, copy.deepcopy(post.message)) for id, post in shown.items()}
         return Asked(ids=ids, place=(said.ts, drawn))
 
     async def say(self, asked: Asked, text: str) -> None:

@@ -44,9 +44,14 @@ class TelegramStage(Stage):
     async def ask(self, text: str, count: int = 1) -> Asked:
         self.scene.call(text)
         ids = await self.open_ids(count)
+
+        def cards() -> dict[str, Json]:
+            found = {id: one for id in ids for one in self._posts() if choices_in(_data(one), id)}
+            return found if len(found) == count else {}
+
+        shown = await self.scene.until(cards, "the cards")
         await self.rest()
-        cards = {id: message for id in ids for message in self._posts() if choices_in(_data(message), id)}
-        return Asked(ids=ids, place=cards)
+        return Asked(ids=ids, place=shown)
 
     async def say(self, asked: Asked, text: str) -> None:
         self.scene.call(text)

@@ -53,7 +53,7 @@ class Play:
     requests: list[ModelRequest] = field(default_factory=list)
 
     def agent(self, **rule: Any) -> Agent:
-        """The agent; `rule` changes the rule that asks about refunds."""
+        """The agent; `rule`: more of the rule about refunds and questions."""
 
         @tool
         async def refund(order: str, amount: float, tags: list[str]) -> str:
@@ -62,7 +62,8 @@ class Play:
             return refunded(self.ran[-1])
 
         asks = Rule(tool="refund", decision="ask", reason="money leaves the house", **rule)
-        return Agent(name="assistant", tools=(refund,), gate=Gate(rules=(asks,), default_decision="allow"))
+        gate = Gate(rules=(asks, replace(asks, tool="ask_user", reason="")), default_decision="allow")
+        return Agent(name="assistant", tools=(refund,), gate=gate)
 
     def model(self) -> ScriptedModel:
         """A model that keeps what it was asked in `requests`."""

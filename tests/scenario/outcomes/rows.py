@@ -122,7 +122,7 @@ def denied_because(record: PendingRecord) -> str:
 
 
 def too_late(record: PendingRecord) -> str:
-    return expired("request", HOUR)
+    return expired("question" if record.pending.kind == "question" else "request", HOUR)
 
 
 def ended_by(cause: str) -> Words:
@@ -177,7 +177,7 @@ ROWS: Final[dict[str, Row]] = {
         asked=2,
         record=("denied",),
     ),
-    "answer": Row(
+    "c052 answer": Row(
         outcome="resumed",
         says="ask",
         press=Press(choice=SECOND_OPTION),
@@ -295,6 +295,18 @@ ROWS: Final[dict[str, Row]] = {
         press=NO,
         state="expired",
         card=("Expired", "nobody refused it"),
+        reads=too_late,
+        asked=2,
+        record=("refused_expired",),
+    ),
+    "c052 an answer that comes too late": Row(
+        outcome="expired",
+        says="ask",
+        rule=EXPIRES,
+        before=(ran_out,),
+        press=Press(choice=SECOND_OPTION),
+        state="expired",
+        card=("Expired",),
         reads=too_late,
         asked=2,
         record=("refused_expired",),

@@ -9,6 +9,7 @@ card by then: somebody's screen was not up to date.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -27,6 +28,7 @@ EDIT: Final = "e"
 DENY: Final = "d"
 FEEDBACK: Final = "f"
 SECOND_OPTION: Final = "1"
+ABOUT_ALL: Final = ("Y", "N")  # what is about every call of a card carries the id of the first
 NO_SUCH: Final = "zz"  # no request has a control like this
 
 
@@ -122,6 +124,21 @@ class Stage(ABC):
     async def controls(self, asked: Asked, pending_id: str) -> list[str]:
         """What the live controls of a request stand for: the end of their data."""
 
+    async def card(
+        self, asked: Asked, pending_id: str, ready: Callable[[str, list[str]], bool]
+    ) -> tuple[str, list[str]]:
+        """Words and controls of a card once they are as wanted; as they are when that takes too long."""
+        seen = ("", [""])
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                while True:
+                    words = await self.card_words(asked, pending_id)
+                    seen = (words, await self.controls(asked, pending_id))
+                    if ready(*seen):
+                        break
+                    await asyncio.sleep(0.01)  # a request over HTTP gives no events
+        return seen
+
     # ---- what is stored
 
     async def record(self, pending_id: str) -> PendingRecord:
@@ -152,7 +169,9 @@ def choices_in(data: list[str], pending_id: str) -> list[str]:
     """Which choices of a request these controls carry. Before the data there may be a mark of a form, after
     it the names of the form's fields."""
     mark = f"v1:{pending_id}:"
-    return [one.partition(mark)[2].partition("?")[0] for one in data if mark in one]
+    found = [one.partition(mark)[2].partition("?")[0] for one in data if mark in one]
+    return [choice for choice in found if choice not in ABOUT_ALL]
 
 
+# Makes a stage whose gateway does not run yet.
 Make = Callable[[Play], AbstractAsyncContextManager[Stage]]

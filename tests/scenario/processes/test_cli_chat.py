@@ -110,10 +110,10 @@ async def test_an_approval_is_given_live_and_the_answer_follows(house: House, sc
 
 async def test_a_denial_ends_the_turn_and_the_next_message_is_answered(house: House, screen: Screen) -> None:
     screen.types("pay A1")
-    await screen.shows("[4] Deny")
+    await screen.shows("[3] Deny")
     screen.types("nonsense")
     await screen.shows("'nonsense' is none of the choices.")
-    screen.types("4")
+    screen.types("3")
     await screen.shows("you> ")
     screen.types("hello")
     await screen.shows("Hello yourself.")
