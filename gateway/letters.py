@@ -17,6 +17,8 @@ from gateway.outcome import Outcome
 from gateway.store.rows import FEEDBACK, Claim, Outgoing
 from gateway.verdicts import INTERRUPTED
 
+MOST_ON_A_CARD = 20  # a longer list is not read before it is approved
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letters:
@@ -30,7 +32,7 @@ class Letters:
 
     def asked(self, claim: Claim, pendings: Sequence[Pending]) -> list[Pending]:
         """What is new of a stop, as it is stored: with the people who are asked, and on which card."""
-        return [self._addressed(claim, pending) for pending in pendings]
+        return on_cards([self._addressed(claim, pending) for pending in pendings])
 
     def _addressed(self, claim: Claim, pending: Pending) -> Pending:
         """The pending with the people of its thread, where its rule names none."""
@@ -91,6 +93,11 @@ class Letters:
         return (Outgoing(key=claim.key, kind="notice", payload=notice, session_id=claim.lease.session_id),)
 
 
+def batched(pendings: Sequence[Pending], most: int) -> list[Sequence[Pending]]:
+    """The same in order, at most so many together."""
+    return [pendings[start : start + most] for start in range(0, len(pendings), most)]
+
+
 def on_cards(pendings: Sequence[Pending]) -> list[Pending]:
     """The same pendings, those that one card shows together: the approvals of a step that go to the
     same places and people. Questions have a card each."""
@@ -102,7 +109,8 @@ def on_cards(pendings: Sequence[Pending]) -> list[Pending]:
         groups.setdefault(kind, []).append(pending)
     shared = {
         p.pending_id: msgspec.structs.replace(p, card=group[0].pending_id, place=place)
-        for group in groups.values()
+        for everyone in groups.values()
+        for group in batched(everyone, MOST_ON_A_CARD)
         if len(group) > 1
         for place, p in enumerate(group)
     }

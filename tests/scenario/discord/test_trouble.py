@@ -223,20 +223,20 @@ async def test_what_was_said_while_nobody_listened_is_answered_afterwards_in_ord
         await scene.sees("You said: hello", asked)
         await scene.sees("You said: hello", BOB)
         await scene.rest()
-    scene.say("one", place=asked)
-    scene.say("two", place=asked)
-    other = scene.call("three")
+    scene.say("word 1", place=asked)
+    scene.say("word 2", place=asked)
+    other = scene.call("word 3")
     scene.say("not for you")
-    scene.say("four", BOB, BOB)
+    scene.say("word 4", BOB, BOB)
     for _ in range(2):
         async with running(house, server) as scene:
-            await scene.sees("You said: two", asked)
-            await scene.sees("You said: three", other)
-            await scene.sees("You said: four", BOB)
+            await scene.sees("You said: word 2", asked)
+            await scene.sees("You said: word 3", other)
+            await scene.sees("You said: word 4", BOB)
             await scene.rest()
-            assert scene.texts(asked) == ["You said: hello", "You said: one", "You said: two"]
-            assert scene.texts(other) == ["You said: three"]
-            assert scene.texts(BOB) == ["You said: hello", "You said: four"]
+            assert scene.texts(asked) == ["You said: hello", "You said: word 1", "You said: word 2"]
+            assert scene.texts(other) == ["You said: word 3"]
+            assert scene.texts(BOB) == ["You said: hello", "You said: word 4"]
     assert scene.texts(GENERAL) == []
 
 

@@ -365,6 +365,7 @@ ROWS: Final[dict[str, Row]] = {
         press=Press(choice=NO_SUCH),
         state="open",
         live=True,
+        notice=("this request",),
         record=("refused_invalid",),
     ),
     "a request that never was": Row(

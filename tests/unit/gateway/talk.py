@@ -59,7 +59,8 @@ class World:
 
     def live(self) -> list[MessageRef]:
         """Cards with controls."""
-        return [MessageRef(ref) for ref, card in self.cards.items() if card.buttons or card.choices]
+        parts = {ref: (card, *card.calls) for ref, card in self.cards.items()}
+        return [MessageRef(ref) for ref, all_ in parts.items() if any(p.buttons or p.choices for p in all_)]
 
 
 class TalkChannel:

@@ -26,7 +26,10 @@ def results(house: House) -> list[tuple[str, bool]]:
 def open_cards(house: House) -> dict[str, tuple[str, Card]]:
     """Open cards by the value of their first argument."""
     return {
-        card.fields[0].value: (ref, card) for ref, card in house.world.cards.items() if card.state == "open"
+        card.fields[0].value: (ref, card)
+        for ref, shown in house.world.cards.items()
+        for card in shown.calls or (shown,)
+        if card.state == "open"
     }
 
 
@@ -122,13 +125,14 @@ async def test_an_approval_for_the_session_covers_exactly_that_call_again(house:
         assert len(house.world.live()) == 1
 
 
-async def test_c041_each_call_has_its_own_card_and_is_decided_by_itself(house: House) -> None:
+async def test_c041_each_call_of_a_step_has_its_own_buttons_and_is_decided_by_itself(house: House) -> None:
     orders = ("A", "B", "C")
     house.plan["pay"] = [calls(*(call("pay", order=order) for order in orders)), "all done"]
     async with running(house) as office:
         await office.say("pay")
         cards = open_cards(house)
         assert len({card.card_id for _, card in cards.values()}) == 3
+        assert len(house.world.cards) == 1  # and all three stand on one card
         await office.say("/approve")
         listing = house.world.texts()[-1]
         assert all(card.code in listing for _, card in cards.values()) and house.ran == []

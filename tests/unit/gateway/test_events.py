@@ -31,7 +31,12 @@ Play = Callable[[Office], Awaitable[None]]
 
 
 async def first(office: Office) -> tuple[str, Any]:
-    return next((ref, card) for ref, card in office.world.cards.items() if card.state == "open")
+    return next(
+        (ref, card)
+        for ref, shown in office.world.cards.items()
+        for card in shown.calls or (shown,)
+        if card.state == "open"
+    )
 
 
 async def only_say(office: Office) -> None:

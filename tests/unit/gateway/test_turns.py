@@ -244,7 +244,8 @@ async def test_c076_stop_while_an_approval_waits_closes_it_and_frees_the_session
     house.plan["pay"] = [calls(call("pay", order="A"), call("pay", order="B")), "unused"]
     async with running(house) as office:
         await office.say("pay")
-        assert len(house.world.live()) == 2
+        [(_, card)] = [house.world.card()]
+        assert [part.state for part in card.calls] == ["open", "open"]
         await office.say("/stop")
         assert house.world.live() == []
         assert {card.state for card in house.world.cards.values()} == {"superseded"}
