@@ -138,7 +138,7 @@ class Inbound(Protocol):
     """Where a channel hands over what came in, and asks what is stored about a card.
 
     `message`, `press` and `change` return once the value is durable. Any error that they raise
-    means "not stored": do not acknowledge. The others change nothing and are quick.
+    means "not stored": do not acknowledge. The others decide nothing and are quick.
     """
 
     async def message(self, message: InboundMessage) -> None: ...

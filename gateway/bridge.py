@@ -10,7 +10,7 @@ Those of questions are in bridge_questions.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -27,19 +27,17 @@ from channels.base import (
     InboundMessage,
     InboundPress,
     pack_press,
-    unpack_press,
 )
 from channels.base import (
     ThreadKey as ChannelKey,
 )
 from gateway import bridge_questions
-from gateway.approvals import Approve, Deny, Pending, Resolution
+from gateway.approvals import Approve, Pending
 from gateway.attachments import Attached
-from gateway.bridge_questions import Bad, Draft, Toggle, text_of
-from gateway.messages import Actor, Json, ThreadKey, canonical_json
-from gateway.notices import agreed_text, covers_text, deciders_text, fate_text, when
+from gateway.messages import Actor, Json, ThreadKey
+from gateway.notices import SEVERAL_COVERED, agreed_text, covers_text, deciders_text, fate_text, when
 from gateway.store.rows import PendingRecord
-from gateway.tools.base import MASK, masked
+from gateway.tools.base import masked
 
 APPROVE, SESSION, ALWAYS, EDIT, DENY, FEEDBACK = "a", "s", "A", "e", "d", "f"
 APPROVE_ALL, DENY_ALL, SHOW = "Y", "N", "v"
@@ -226,7 +224,8 @@ def shared_card(
     """The card of the pendings that share one, in the order of their calls."""
     if len(records) == 1:
         return card(records[0], place=place, revealed=revealed, repeat=repeat)
-    first, calls = records[0], tuple(card(record, revealed=revealed) for record in records)
+    first, covered = records[0], covers_text(records[0])
+    calls = tuple(_one_of(card(record, revealed=revealed), covers_text(record)) for record in records)
     waiting = sum(call.state == "open" for call in calls)
     states = {call.state for call in calls}
     return Card(
@@ -234,6 +233,7 @@ def shared_card(
         kind="approval",
         state="open" if waiting else states.pop() if len(states) == 1 else "decided",
         title=f"Approve {len(calls)} calls?",
+        summary=SEVERAL_COVERED if covered and waiting and first.pending.reveal == "everyone" else "",
         deciders=deciders_text(first),
         buttons=_buttons_for_all(first.pending, waiting, revealed),
         status=f"{len(calls) - waiting} of {len(calls)} decided" if waiting < len(calls) else "",
@@ -242,6 +242,12 @@ def shared_card(
         ask_roles=_ask_roles(first.pending, place),
         repeat=repeat,
     )
+
+
+def _one_of(part: Card, covered: str) -> Card:
+    """A card among others: what a grant covers is said once, for all of them."""
+    lines = [line for line in part.summary.splitlines() if line != covered]
+    return replace(part, summary="\n".join(lines))
 
 
 def _buttons_for_all(first: Pending, waiting: int, revealed: bool) -> tuple[Button, ...]:
@@ -289,10 +295,11 @@ def _fields(record: PendingRecord, shown: Json) -> tuple[CardField, ...]:
     question = record.pending.question
     if question is not None and not question.about:
         return bridge_questions.fields(record, question)
-    return tuple(CardField(name=name, value=_text(value)) for name, value in shown.items())
+    return tuple(CardField(name=name, value=value_text(value)) for name, value in shown.items())
 
 
-def _text(value: object) -> str:
+def value_text(value: object) -> str:
+    """An argument as people read and type it."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
 
 
@@ -334,7 +341,7 @@ def _forms(pending: Pending, shown: Json) -> list[Form]:
 
 
 def _form_field(name: str, value: object, pending: Pending) -> FormField:
-    schema, nullable = _without_null(pending.schema.get("properties", {}).get(name, {}))
+    schema, nullable = without_null(pending.schema.get("properties", {}).get(name, {}))
     options = tuple(str(entry) for entry in schema.get("enum", ()))
     if nullable and (options or schema.get("type") == "boolean") and NULL not in options:
         options = (*(options or ("true", "false")), NULL)  # what was chosen in a menu stays chosen
@@ -344,14 +351,14 @@ def _form_field(name: str, value: object, pending: Pending) -> FormField:
         name=name,
         label=name,
         kind="select" if options else _kind(schema, value),
-        value="" if hidden else _text(value),
+        value="" if hidden else value_text(value),
         required=name in pending.schema.get("required", ()) and not (secret or nullable),
         options=options,
         hint="secret: leave empty to keep it" if secret else str(schema.get("description", "")),
     )
 
 
-def _without_null(schema: Json) -> tuple[Json, bool]:
+def without_null(schema: Json) -> tuple[Json, bool]:
     """What a value may be beside nothing at all, and whether it may be nothing."""
     kinds = schema.get("type")
     if isinstance(kinds, list) and len(kinds) == 2 and NULL in kinds:
@@ -378,115 +385,3 @@ def _kind(schema: Json, value: object) -> FieldKind:
 def form_of(record: PendingRecord, press: InboundPress) -> Form | None:
     """The form that this button of the card opens, as the request stands now; for those who may decide."""
     return next((form for form in card(record, revealed=True).forms if form.data == press.data), None)
-
-
-# ---- presses
-
-
-def wants_to_see(press: InboundPress) -> bool:
-    """Whether somebody wants to see what the public card does not show."""
-    unpacked = unpack_press(press.data)
-    return unpacked is not None and unpacked[1] == SHOW
-
-
-def wants_all(press: InboundPress) -> Resolution | None:
-    """What a press says about every call of its card; None when it is about one."""
-    unpacked = unpack_press(press.data)
-    match unpacked:
-        case (_, "Y"):
-            return Approve()
-        case (_, "N"):
-            return Deny()
-        case _:
-            return None
-
-
-def pressed_card(press: InboundPress) -> str | None:
-    """The id of the pressed card, None for data that we did not make."""
-    unpacked = unpack_press(press.data)
-    return None if unpacked is None else unpacked[0]
-
-
-def read_press(press: InboundPress, record: PendingRecord) -> Resolution | Toggle | Draft | Bad:
-    """What a press means for this pending."""
-    unpacked = unpack_press(press.data)
-    choice = unpacked[1] if unpacked else ""
-    question = record.pending.question
-    if question is not None:
-        return bridge_questions.read_answer(choice, press, question, record)
-    simple: dict[str, Callable[[], Resolution]] = {
-        APPROVE: Approve,
-        SESSION: lambda: Approve(scope="session"),
-        ALWAYS: lambda: Approve(scope="always"),
-        DENY: Deny,
-        FEEDBACK: lambda: Deny(feedback=text_of(press, FEEDBACK_FIELD).strip()),
-    }
-    if choice in simple:
-        return simple[choice]()
-    if choice == EDIT:
-        edited = read_form(press.values, record.pending)
-        return edited if isinstance(edited, Bad) else Approve(edited_args=edited)
-    return Bad(text="This button is not one of this request's.")
-
-
-def read_form(values: Mapping[str, str | tuple[str, ...]], pending: Pending) -> Json | Bad:
-    """The arguments that a submitted edit form means: typed by the schema, on top of the stored
-    ones; a field that was left out keeps its value."""
-    args, shown = dict(pending.args), masked(pending.args, pending.secret)
-    properties = pending.schema.get("properties", {})
-    for name, raw in values.items():
-        text = raw if isinstance(raw, str) else " ".join(raw)
-        if name not in args and name not in properties:
-            return Bad(text=f"{name}: there is no such argument", field=name)
-        if name in pending.secret and text in ("", MASK):
-            continue
-        if name in shown and _same(text, _text(shown[name])):
-            continue  # left as it was, masked parts and all
-        value = _typed(text, properties.get(name, {}), args.get(name))
-        if isinstance(value, Bad):
-            return Bad(text=f"{name}: {value.text}", field=name)
-        args[name] = value
-    return args
-
-
-def _same(text: str, before: str) -> bool:
-    """Whether a field came back unchanged; platforms mend line ends and the space around."""
-    return text.replace("\r\n", "\n").strip() == before.replace("\r\n", "\n").strip()
-
-
-_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-
-
-def _typed(text: str, schema: Json, before: object) -> object:
-    """One field's text as the schema wants it, or Bad."""
-    schema, nullable = _without_null(schema)
-    words, kind = text.strip(), schema.get("type")
-    if nullable and (not words or (words == NULL and kind != "string")):
-        return None
-    for entry in schema.get("enum", ()):
-        if str(entry) == words:
-            return entry
-    try:
-        match kind:
-            case "integer":
-                return int(words)
-            case "number":
-                return _number(words)
-            case "boolean":
-                return _BOOLEANS[words.casefold()]
-            case "string":
-                return text
-            case _ if kind is None and isinstance(before, str):
-                return text
-            case _:
-                return json.loads(words)
-    except (ValueError, KeyError):
-        return Bad(text=f"is not {'JSON' if kind in (None, 'object', 'array') else f'a valid {kind}'}")
-
-
-def _number(words: str) -> float | int:
-    if words.lstrip("+-").isdecimal():
-        return int(words)  # exact, however long
-    value = float(words)
-    canonical_json(value)  # refuses nan and the infinities
-    return value

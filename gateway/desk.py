@@ -214,7 +214,7 @@ class Desk:
             resolution=resolution,
             actor=press.actor,
             name=press.body.get("author", ""),
-            roles=await self._resolutions.roles(press.actor, press.key),
+            roles=await self._resolutions.standing(press.actor, records[0]),
             via=f"/{command.name}",
         )
         return (await self._resolutions.decide(click)).text

@@ -218,7 +218,7 @@ class Intake:
             typed = self._typed(record.agent, question, said.text)
             # What became of a cut-off call is never settled by a stray message.
             wanted = typed.values is not None or not question.about
-            roles = await self._resolutions.roles(said.actor, said.key)
+            roles = await self._resolutions.standing(said.actor, record)
             may = wanted and self._resolutions.may_decide(said.actor, roles, record)
             if may and await self._used_up(said, roles, record, typed):
                 return

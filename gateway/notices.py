@@ -212,6 +212,12 @@ def click_text(
             return "That cannot be done."
 
 
+SEVERAL_COVERED = (
+    "A call that is approved for this session, or always, is not asked about again with exactly the same "
+    "arguments; nothing else is allowed."
+)
+
+
 def covers_text(record: PendingRecord) -> str:
     """How far an approval beyond this one call would reach; empty where there is none: for questions,
     where several decide, and for a call without a session, which is decided on the spot."""

@@ -157,8 +157,7 @@ class Requests:
         return self._resolutions.is_operator(actor) or self._people.is_admin(actor)
 
     async def _decides(self, who: Who, record: PendingRecord) -> bool:
-        place = who.key or ThreadKey(who.actor.channel, who.actor.workspace, "", "")
-        roles = await self._resolutions.roles(who.actor, place)
+        roles = await self._resolutions.standing(who.actor, record)
         return self._resolutions.may_decide(who.actor, roles, record)
 
     async def _forbidden(self, who: Who, record: PendingRecord, word: str, text: str) -> ClickResult:

@@ -34,6 +34,7 @@ from gateway.store.base import Store
 from gateway.store.rows import CardCopy, Claim, PendingRecord, Resolved, TakenPress, Verdict
 from gateway.tools.base import MASK, schema_problems
 
+MOST_PLACES = 5  # of a card, where somebody's roles are looked up
 MOST_LOOKED_AT = 5_000  # open requests that are searched for somebody's
 CHOOSE_ATTEMPTS = 5  # when others press the same card at the same moment
 _log = logging.getLogger(__name__)
@@ -233,15 +234,35 @@ class Resolutions:
         """The platform's ids of the roles that a person has in a thread."""
         return frozenset() if self._roles_of is None else await self._roles_of(actor, key)
 
+    async def standing(
+        self, actor: Actor, record: PendingRecord, copies: Sequence[CardCopy] | None = None
+    ) -> frozenset[str]:
+        """The roles that count for this request: those that the person has where it was made and where
+        its card stands, and nowhere else. None are looked up where none could decide."""
+        if not any(":role:" in name or name.endswith(":admins") for name in record.pending.approvers):
+            return frozenset()
+        if copies is None:
+            copies = await self._store.card_copies(record.id)
+        everywhere = ThreadKey(actor.channel, actor.workspace, "", "")
+        places = [key for key in (record.key, *(c.key for c in copies)) if key.channel == actor.channel]
+        found = frozenset[str]()
+        for place in dict.fromkeys([*places[:MOST_PLACES], everywhere]):
+            found |= await self.roles(actor, place)
+        return found
+
     def is_operator(self, actor: Actor) -> bool:
         """Whether this person runs the gateway."""
         return str(actor) in self._operators
 
     async def waiting(self, actor: Actor, limit: int = 50) -> list[PendingRecord]:
         """The open requests that this person may decide, oldest first, at most `limit`."""
-        roles = await self.roles(actor, ThreadKey(actor.channel, actor.workspace, "", ""))
-        records = await self._store.pendings(limit=MOST_LOOKED_AT)
-        return [record for record in records if self.may_decide(actor, roles, record)][:limit]
+        found: list[PendingRecord] = []
+        for record in await self._store.pendings(limit=MOST_LOOKED_AT):
+            if self.may_decide(actor, await self.standing(actor, record), record):
+                found.append(record)
+            if len(found) == limit:
+                break
+        return found
 
     async def look(self, click: Click) -> PendingRecord | ClickResult:
         """The open request that a click is about, or what the click would come to. Changes nothing."""
@@ -358,6 +379,10 @@ class Resolutions:
                 return tuple(schema_problems(pending.schema, edited))
             case _:
                 return ()
+
+    async def note_invalid(self, click: Click, record: PendingRecord) -> None:
+        """A form that was sent and not taken is on record like any other attempt."""
+        await self._note(click, "invalid", record)
 
     async def _note(self, click: Click, what: str, record: PendingRecord | None) -> None:
         """Attempts that changed nothing are on record too."""

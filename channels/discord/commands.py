@@ -80,12 +80,14 @@ def autocomplete(
 ) -> list[Json]:
     """At most 25 suggestions for what has been typed: `name`, `value`. What begins with it comes first.
 
-    cards: the open ones that the person may decide; only requests have codes to approve or deny.
+    cards: the open ones that the person may decide; only requests have codes to approve or deny, and each
+    call of a card with several has its own.
     """
+    requests = [call for card in cards for call in (card.calls or (card,))]
     offered = {
         "code": [
             (card.code, f"{card.code} – {card.title} {card.summary}")
-            for card in cards
+            for card in requests
             if card.kind == "approval" and card.state == "open" and card.code
         ],
         "agent": [(name, name) for name in agents],

@@ -15,7 +15,7 @@ from channels.render.inert import visible
 
 ALL: Final = -1  # room for everything
 _NAMES: Final = 100  # units of a name or an id that a card repeats
-_LARGEST: Final = 2**63 - 1  # no id is above it, and Discord refuses a message that pages one
+_IDS: Final = range(10**15, 2**63)  # all real ones are in it; a message that pages another is refused
 _COLOURS: Final = {"approval": 0xF0B132, "question": 0x5865F2}
 _SETTLED: Final = 0x80848E
 
@@ -71,7 +71,7 @@ def _roles(value: Card) -> list[str]:
 
 
 def _ids(found: Sequence[str]) -> list[str]:
-    return [one for one in dict.fromkeys(found) if refs.is_id(one) and int(one) <= _LARGEST]
+    return [one for one in dict.fromkeys(found) if refs.is_id(one) and int(one) in _IDS]
 
 
 # ---- below

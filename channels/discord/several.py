@@ -34,7 +34,7 @@ from channels.discord.components import (
     text,
 )
 from channels.discord.dress import ALL
-from channels.discord.limits import CALLS, COMPONENTS, LIMITS, OPTIONS
+from channels.discord.limits import CALLS, COMPONENTS, DISPLAY, LIMITS, OPTIONS
 from channels.discord.refs import form_id, pick_id
 from channels.render.discord import escape_discord
 from channels.render.inert import visible
@@ -189,9 +189,10 @@ def _called(value: Card, calls: Sequence[_Call], layout: _Layout) -> list[Json]:
     component."""
     children: list[Json] = []
     words: list[str] = []
+    written = 0
     for call in calls:
-        if len(children) > COMPONENTS:  # too many already
-            return children
+        if len(children) > COMPONENTS or written > DISPLAY:  # too many already, or too much
+            break
         if call.place > layout.named:
             words.append(f"*… and {len(calls) - call.place + 1} more*")
             break
@@ -199,8 +200,11 @@ def _called(value: Card, calls: Sequence[_Call], layout: _Layout) -> list[Json]:
         with_code = value.state == "open" and readable
         if not layout.draws(call):
             words.append(_line(call, with_code=with_code))
+            written += len(words[-1])
             continue
-        words += _described(call, ALL if layout.whole(call) else layout.room, layout.line, with_code)
+        described = _described(call, ALL if layout.whole(call) else layout.room, layout.line, with_code)
+        words += described
+        written += sum(map(len, described))
         offered = _offered(call.card, readable=readable) if value.state == "open" else []
         own = _row(call, _few(offered) if layout.few else offered)
         if own:

@@ -111,7 +111,10 @@ class World:
         if user:
             application = node.id("application", "id") or (self.me.application if self.me else "")
             self.me = Me(user=user, application=application, roles=frozenset(self._mine))
-        self._announced |= {guild.id("id") for guild in node.nodes("guilds")} - self._left
+        listed = {guild.id("id") for guild in node.nodes("guilds")} - {""}
+        gone = {guild for guild in self._announced - listed if _is_of(guild, node.at("shard").value)}
+        self._left |= gone
+        self._announced = (self._announced - gone) | (listed - self._left)
 
     def _guild(self, node: Node) -> None:
         if node.flag("unavailable"):
@@ -155,3 +158,12 @@ class World:
             self.guilds[guild].roles.pop(role, None)
         if self._mine.pop(role, None) is not None and self.me is not None:
             self.me = replace(self.me, roles=frozenset(self._mine))
+
+
+def _is_of(guild: str, shard: object) -> bool:
+    """Whether a guild is told of by this shard, `[number, count]`; one without numbers tells of all."""
+    match shard:
+        case [int(number), int(count)] if count > 0:
+            return (int(guild) >> 22) % count == number
+        case _:
+            return True

@@ -98,7 +98,8 @@ class WebhookListener:
     async def start(self) -> None:
         """Listen. Raises OSError when the port is taken."""
         family = socket.AF_INET6 if ":" in self._settings.host else socket.AF_INET
-        sock = socket.socket(family)
+        # The protocol is named, else asyncio leaves Nagle on and an answer can wait 40 ms for an ACK.
+        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((self._settings.host, self._settings.port))

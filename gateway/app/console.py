@@ -15,7 +15,8 @@ from channels.base import ThreadKey as ChannelKey
 from channels.terminal.adapter import Pressed, Terminal
 from gateway.app.gateway import Parts
 from gateway.approvals import Pending, Resolution
-from gateway.bridge import card, read_press, shared_card, wants_all
+from gateway.bridge import card, shared_card
+from gateway.bridge_presses import read_press, wants_all
 from gateway.bridge_questions import Bad, Draft, Toggle
 from gateway.events import (
     AssistantDelta,

@@ -29,14 +29,11 @@ from gateway.bridge import (
     form_of,
     key_in,
     key_out,
-    pressed_card,
-    read_press,
     said,
     shared_card,
-    wants_all,
-    wants_to_see,
     with_earlier,
 )
+from gateway.bridge_presses import pressed_card, read_press, wants_all, wants_to_see
 from gateway.bridge_questions import Bad, Draft, Toggle
 from gateway.clock import Clock
 from gateway.intake import Intake
@@ -46,7 +43,7 @@ from gateway.notices import SHOWN, SHOWN_ALREADY, WRITE_TO_ME, all_text
 from gateway.questions import given_problems
 from gateway.resolutions import Click, ClickResult, Resolutions
 from gateway.store.base import Store
-from gateway.store.rows import Delivery, Outgoing, PendingRecord, Press, TakenPress
+from gateway.store.rows import CardCopy, Delivery, Outgoing, PendingRecord, Press, TakenPress
 
 EARLIER_SECONDS = 1.0  # the platform waits 3 s for its acknowledgement
 _log = logging.getLogger(__name__)
@@ -171,7 +168,7 @@ class CardPresses:
         if record is not None and (word := wants_all(press)) is not None:
             return await self._all_decided(press, word, record.pending.card_id)
         meaning = read_press(press, record) if record is not None else Bad(text="")
-        click = await self._click(press, record, meaning)
+        click = await self._click(press, record, meaning, taken.copies if taken is not None else None)
         if isinstance(meaning, Toggle):
             return (await self._resolutions.toggle(click, meaning.value, taken)).text
         if isinstance(meaning, Draft):
@@ -227,11 +224,15 @@ class CardPresses:
         return all_text([(result.outcome, result.text) for result in results])
 
     async def _click(
-        self, press: InboundPress, record: PendingRecord | None, meaning: Resolution | Toggle | Draft | Bad
+        self,
+        press: InboundPress,
+        record: PendingRecord | None,
+        meaning: Resolution | Toggle | Draft | Bad,
+        copies: Sequence[CardCopy] | None = None,
     ) -> Click:
         roles = frozenset[str]()
         if record is not None:
-            roles = await self._resolutions.roles(actor_in(press.actor), key_in(press.thread))
+            roles = await self._resolutions.standing(actor_in(press.actor), record, copies)
         where = "list" if press.listed else f"message {press.message_ref}"
         return Click(
             pending_id=pressed_card(press) or "",
@@ -276,6 +277,12 @@ class CardPresses:
         found, click = await self._looked_up(press)
         if isinstance(found, ClickResult):
             return {}
+        wrong = self._wrong(press, click, found)
+        if wrong:
+            await self._resolutions.note_invalid(click, found)
+        return wrong
+
+    def _wrong(self, press: InboundPress, click: Click, found: PendingRecord) -> Mapping[str, str]:
         meaning = read_press(press, found)
         match meaning:
             case Toggle():

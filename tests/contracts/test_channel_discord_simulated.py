@@ -13,6 +13,7 @@ from channels.base import Actor, Button, Form, FormField, MessageRef, OutboundMe
 from channels.discord.adapter import DiscordChannel
 from channels.discord.refs import pack_ref, unpack_ref
 from tests.contracts.harness import Inbox, an_approval, settled
+from tests.golden.discord.generate import calls, some_calls
 
 TOKEN = "OTAwMDAwMDAwMDAwMDAwMDAx.Gtests.a-bot-token-that-nobody-knows"
 WHY = "v1:p_abcdefghijklmnopqrst:deny_why"
@@ -148,3 +149,19 @@ async def test_a_mention_in_a_channel_begins_a_thread() -> None:
         await stage.channel.send(message.thread, OutboundMessage(text="Hello, Ada."))
         [thread] = stage.general.threads
         assert (thread.id, thread.name) == (said.id, "hello there")
+
+
+async def test_every_call_of_a_card_has_buttons_of_its_own_and_a_menu_has_the_others() -> None:
+    card = calls(*some_calls(6))
+    async with staged() as stage:
+        ref = await stage.channel.show(stage.place, card)
+        await stage.restart()
+        clicked = await stage.ada.click(stage.message(ref), label="5 Deny")
+        assert clicked.acknowledged
+        chosen = await stage.ada.select(stage.message(ref), ["v1:p_00000000000000000003:s"])
+        assert chosen.acknowledged
+        assert [press.data for press in stage.inbox.presses] == [
+            "v1:p_00000000000000000005:d",
+            "v1:p_00000000000000000003:s",
+        ]
+        assert {press.message_ref for press in stage.inbox.presses} == {ref}

@@ -110,7 +110,8 @@ class DiscordServer(People):
     async def up(self) -> None:
         """Begin to listen, on the same port as before if there was one."""
         self._web = web.Server(self._handle, request_factory=_request, access_log=None)
-        sock = socket.socket()
+        # named in full: only then is TCP_NODELAY set on what it accepts
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(("127.0.0.1", self.port))
         self.port = sock.getsockname()[1]

@@ -89,7 +89,8 @@ class TelegramServer(World):
         )
         config.load()
         protocol = functools.partial(_Quiet, config=config, server_state=self._state, app_state={})
-        sock = socket.socket()
+        # named in full: only then is TCP_NODELAY set on what it accepts
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(("127.0.0.1", self.port))
         self.port = sock.getsockname()[1]

@@ -28,6 +28,7 @@ from tests.clock import FakeClock
 from tests.platforms.discord.ids import ADA, APPROVALS, BOB, BOT, CLEO, DAN, FORUM, G1, GENERAL, OPS
 from tests.platforms.discord.interactions import Interaction
 from tests.platforms.discord.server import DiscordServer
+from tests.resting import at_rest
 from tests.scenario.telegram.house import PATIENCE, PICTURE, QUESTIONS, House, HouseModel, section
 
 __all__ = [
@@ -248,16 +249,10 @@ class Scene:
 
     async def rest(self) -> None:
         """Wait until everything that came in is carried out and everything that goes out is out."""
-        store, turns, intake = self.gateway.store, self.gateway.turns, self.gateway.intake
         async with asyncio.timeout(PATIENCE * 2):
             while True:
                 await self.taken_in()
-                await intake.idle()
-                await self.gateway.deliveries.idle()
-                views = await store.sessions()
-                waiting = await store.next_delivery_at()
-                busy = turns._running or turns._claiming or self.gateway.deliveries._tasks or intake._tasks
-                if not busy and waiting is None and all(v.status in ("idle", "pending") for v in views):
+                if await at_rest(self.gateway):
                     return
                 if isinstance(self.clock, FakeClock):
                     self._tick(self.clock, _STEP)

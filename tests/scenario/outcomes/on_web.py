@@ -105,8 +105,10 @@ class WebStage(Stage):
                 await asyncio.sleep(0.01)  # rows give no events
 
     async def card_words(self, asked: Asked, pending_id: str) -> str:
-        card = await self._card(asked, pending_id)
-        return f"{card['status']} {card['deciders']}"
+        view = await self.scene.view(asked.session_id)
+        (shared,) = {card["card"] for card in view["cards"] if card["pending_id"] == pending_id}
+        calls = [card for card in view["cards"] if card["card"] == shared]
+        return "\n".join(f"{call['status']} {call['deciders']}" for call in calls)
 
     async def controls(self, asked: Asked, pending_id: str) -> list[str]:
         card = await self._card(asked, pending_id)

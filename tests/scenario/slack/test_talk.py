@@ -180,10 +180,10 @@ async def test_a_denial_with_feedback_runs_nothing_and_the_feedback_is_the_next_
 
 async def test_a_plain_denial_ends_the_turn(scene: Scene) -> None:
     scene.call("pay both")
-    await scene.until(lambda: len(scene.cards("Deny")) == 2, "two cards")
-    first, second = scene.cards("Deny")
-    await scene.press(first, "Deny")
-    await scene.shows(second, "another call of the same step was denied")
+    card = await scene.card("Deny all (2)")
+    await scene.press(card, "1 Deny")
+    await scene.shows(card, "another call of the same step was denied")
+    assert card.text.count("Denied by ada") == 1 and card.labels == []
     await scene.until(lambda: [t for t in scene.texts() if "Stopped: " in t], "the end of the turn")
     assert scene.house.paid == []
 

@@ -38,6 +38,7 @@ from tests.clock import FakeClock
 from tests.platforms.telegram import Click, TelegramServer
 from tests.platforms.telegram.driving import TOKEN
 from tests.platforms.telegram.pushing import pushed
+from tests.resting import at_rest
 
 T = TypeVar("T")
 ADA, BOB, EVE, GROUP, FORUM = 4242, 4343, 4444, -100200, -100300
@@ -297,16 +298,10 @@ class Scene:
 
     async def rest(self) -> None:
         """Wait until everything that came in is carried out and everything that goes out is out."""
-        store, turns, intake = self.gateway.store, self.gateway.turns, self.gateway.intake
         async with asyncio.timeout(PATIENCE * 2):
             while True:
                 await self.until(lambda: not self.server.bots[TOKEN].updates, "everything taken in")
-                await intake.idle()
-                await self.gateway.deliveries.idle()
-                views = await store.sessions()
-                waiting = await store.next_delivery_at()
-                busy = turns._running or turns._claiming or self.gateway.deliveries._tasks or intake._tasks
-                if not busy and waiting is None and all(v.status in ("idle", "pending") for v in views):
+                if await at_rest(self.gateway):
                     return
                 if isinstance(self.clock, FakeClock):
                     self.clock.advance(0.5)

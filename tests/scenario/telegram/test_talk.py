@@ -76,10 +76,10 @@ async def test_a_denial_with_feedback_runs_nothing_and_the_feedback_is_the_next_
 
 async def test_a_plain_denial_ends_the_turn(scene: Scene) -> None:
     scene.say("pay both")
-    await scene.until(lambda: len(scene.cards("Deny")) == 2, "two cards")
-    first, second = scene.cards("Deny")
-    await scene.press(first, "Deny")
-    await scene.shows(second, "another call of the same step was denied")
+    card = await scene.card("1 Deny")
+    await scene.press(card, "1 Deny")
+    now = await scene.shows(card, "another call of the same step was denied")
+    assert now["text"].count("Denied by Ada") == 1 and labels(now) == []
     await scene.sees("Stopped: ")
     assert scene.house.paid == []
 
@@ -184,15 +184,17 @@ async def test_approve_and_deny_work_by_code(scene: Scene) -> None:
 
 async def test_c041_a_bare_approve_with_two_requests_lists_them_and_changes_nothing(scene: Scene) -> None:
     scene.say("pay both")
-    await scene.until(lambda: len(scene.cards("Approve")) == 2, "two cards")
-    first, second = scene.cards("Approve")
+    card = await scene.card("Approve all (2)")
+    before = labels(card)
     scene.say("/approve")
     await scene.sees("More than one request is open.")
+    await scene.rest()
     assert scene.house.paid == []
-    await scene.press(second, "Approve")
-    await scene.shows(second, "Approved by Ada")
-    assert "Approve" in labels(scene.server.chats[ADA].messages[first["message_id"]])
-    await scene.press(first, "Approve")
+    assert labels(scene.server.chats[ADA].messages[card["message_id"]]) == before
+    await scene.press(card, "2 Approve")
+    now = labels(await scene.shows(card, "Approved by Ada"))
+    assert "1 Approve" in now and "2 Approve" not in now
+    await scene.press(card, "1 Approve")
     await scene.sees("Result: paid 10 for A-1; paid 10 for A-2")
     assert [payment["order"] for payment in scene.house.paid] == ["A-2", "A-1"]
 

@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import pytest
-
-from gateway.approvals import Pending
-from gateway.letters import Letters, on_cards
-from gateway.store.rows import Claim
 from tests.clock import FakeClock
 from tests.platforms.telegram import TelegramServer
 from tests.scenario.telegram.house import ADA, BOB, EVE, GROUP, House, labels, running
 
 ALL = "Approve all (2)"
-
-
-@pytest.fixture(autouse=True)
-def together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The calls of a step share a card."""
-    asked = Letters.asked
-
-    def grouped(letters: Letters, claim: Claim, pendings: Sequence[Pending]) -> list[Pending]:
-        return on_cards(asked(letters, claim, pendings))
-
-    monkeypatch.setattr(Letters, "asked", grouped)
 
 
 def results(house: House) -> list[tuple[str, bool]]:

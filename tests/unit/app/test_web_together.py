@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from gateway.approvals import Pending
-from gateway.letters import Letters, on_cards
 from gateway.messages import Json
-from gateway.store.rows import Claim
 from gateway.tools.base import Preview, Tool
 from tests.app_scene import House, Scene, running
 from tests.sse import Frame, frames, upto
 
 TOKENS = {"alice": "token-of-alice", "boss": "token-of-boss"}
 PNG = b"\x89PNG\r\n\x1a\n rest"
-
-
-@pytest.fixture(autouse=True)
-def together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The calls of a step share a card."""
-    asked = Letters.asked
-
-    def grouped(letters: Letters, claim: Claim, pendings: Sequence[Pending]) -> list[Pending]:
-        return on_cards(asked(letters, claim, pendings))
-
-    monkeypatch.setattr(Letters, "asked", grouped)
 
 
 async def heard(scene: Scene, session_id: str, turns: int) -> list[Frame]:

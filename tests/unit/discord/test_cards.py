@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import Button, Card, CardField, Choice, Form
+from channels.base import Actor, Button, Card, CardField, Choice, Form
 from channels.discord import cards, choices
 from channels.discord.limits import LIMITS
 from channels.discord.refs import many_id, page_id, pick_id, read_control
@@ -70,9 +70,15 @@ def fenced(shown: str) -> list[str]:
 # ---- every card fits
 
 
-@given(TEXTS, WILD, FIELDS, WILD, st.sampled_from(["open", "decided", "expired"]), st.booleans())
+@given(TEXTS, WILD, FIELDS, WILD, st.sampled_from(["open", "decided", "expired"]), st.booleans(), WILD)
 def test_every_approval_is_one_that_discord_takes(
-    title: str, summary: str, fields: tuple[CardField, ...], status: str, state: str, repeat: bool
+    title: str,
+    summary: str,
+    fields: tuple[CardField, ...],
+    status: str,
+    state: str,
+    repeat: bool,
+    preview: str,
 ) -> None:
     card = an_approval(
         title=title,
@@ -83,8 +89,13 @@ def test_every_approval_is_one_that_discord_takes(
         state=state,
         repeat=repeat,
         code=title,
+        preview=preview,
+        preview_kind="diff" if repeat else "text",
+        ask_roles=tuple(f"30000000000000000{n}" for n in range(10, 10 + len(title))),
     )
     file = cards.args_file(card)
+    for mention in (True, False):
+        accepted(cards.card(card, file=file, mention=mention))
     for readable in (True, False):
         for attach in (True, False):
             accepted(cards.card(card, file=file, readable=readable, attach=attach))
@@ -303,6 +314,76 @@ def test_a_field_cannot_imitate_another_field() -> None:
 def test_what_nobody_would_see_of_an_argument_is_drawn(value: str, shown: str) -> None:
     drawn = cards.card(an_approval(fields=(CardField(name="text", value=value),)))
     assert f"**text:**\n{shown}" in texts(drawn)
+
+
+# ---- previews
+
+
+@given(WILD, st.sampled_from(["text", "diff"]))
+def test_a_preview_is_on_the_card_or_in_the_file(preview: str, kind: str) -> None:
+    card = an_approval(fields=(), preview=preview, preview_kind=kind)
+    file = cards.args_file(card)
+    drawn = cards.card(card, file=file)
+    wanted = visible(preview).rstrip("\n")
+    if file is not None:
+        assert wanted in file.content.decode()
+        assert file.sha256 in "\n".join(texts(drawn))
+        return
+    blocks = [block.removeprefix("diff\n") for content in texts(drawn) for block in fenced(content)]
+    shown = [block.strip("↵").replace(SPELLED, "```") for block in blocks]
+    assert shown == ([wanted.strip("\n").strip("↵").replace(SPELLED, "```")] if wanted.strip() else [])
+
+
+def test_a_preview_that_is_a_diff_is_coloured_as_one_and_stands_below_the_arguments() -> None:
+    card = an_approval(preview="-a\n+b ```\n# Approved", preview_kind="diff")
+    shown = "\n".join(texts(cards.card(card)))
+    assert f"**What it changes:**\n```diff\n-a\n+b {SPELLED}\n# Approved\n```" in shown
+    assert shown.index("amount") < shown.index("What it changes")
+
+
+def test_a_long_preview_leaves_room_for_the_arguments_and_is_whole_in_the_file() -> None:
+    card = an_approval(preview="\n".join(f"+line {n}" for n in range(3000)), preview_kind="diff")
+    file = cards.args_file(card)
+    assert file is not None
+    assert "+line 2999" in file.content.decode()
+    shown = "\n".join(texts(cards.card(card, file=file)))
+    assert all(piece in shown for piece in ("A-1001", "```diff\n+line 0\n", "…"))
+
+
+# ---- who is asked
+
+ASKED = tuple(Actor("discord", "", f"20000000000000000{n}") for n in range(10, 22))
+
+
+def test_those_who_are_asked_are_paged_when_a_card_is_shown_and_nobody_else() -> None:
+    card = an_approval(title=f"<@{ASKED[3].user}>", asks=ASKED[:2], ask_roles=("300000000000000001",))
+    drawn = cards.card(card, mention=True)
+    accepted(drawn)
+    assert drawn["allowed_mentions"] == {
+        "parse": [],
+        "users": [one.user for one in ASKED[:2]],
+        "roles": ["300000000000000001"],
+    }
+    live = f"<@{ASKED[0].user}> <@{ASKED[1].user}> <@&300000000000000001>"
+    assert f"Notified: {live}" in texts(drawn)[0].split("\n")
+    redrawn = cards.card(card)
+    assert redrawn["allowed_mentions"] == {"parse": []}
+    assert "Notified" not in "\n".join(texts(redrawn))
+
+
+def test_no_card_pages_more_than_ten() -> None:
+    card = an_approval(asks=ASKED, ask_roles=("300000000000000001",))
+    drawn = cards.card(card, mention=True)
+    assert drawn["allowed_mentions"] == {"parse": [], "users": [one.user for one in ASKED[:10]]}
+    assert "(and 3 more, not notified)" in texts(drawn)[0]
+
+
+@pytest.mark.parametrize("user", ["", "ada", "7", "99999999999999999999"])
+def test_who_cannot_be_paged_is_left_out_so_that_the_card_comes_all_the_same(user: str) -> None:
+    card = an_approval(asks=(Actor("discord", "", user), Actor("slack", "T1", "U5")), ask_roles=(user,))
+    drawn = cards.card(card, mention=True)
+    accepted(drawn)
+    assert drawn == cards.card(card)
 
 
 # ---- questions

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from channels.base import Card
 from channels.discord import commands
 from channels.discord.limits import CHOICES
-from tests.contracts.harness import an_approval, settled
+from tests.contracts.harness import a_shared_card, an_approval, decide, settled
 from tests.golden.discord.generate import HERE
 from tests.platforms.discord.checks import check_choices
 from tests.platforms.discord.shapes import Report
@@ -134,6 +134,11 @@ def test_open_requests_are_suggested_by_their_codes_and_what_they_are() -> None:
     assert found[0]["name"] == "K7M2 – Approve issue_refund? The agent wants to pay money back."
     assert [entry["value"] for entry in commands.autocomplete("code", "TRANS", cards())] == ["B2B2"]
     assert commands.autocomplete("code", "nothing like it", cards()) == []
+
+
+def test_each_call_of_a_card_with_several_is_suggested_by_its_own_code() -> None:
+    card = decide(a_shared_card(["A-1", "A-2", "A-3"]), 2, "Denied by Ada")
+    assert [e["value"] for e in commands.autocomplete("code", "", [card])] == ["cd001", "cd003"]
 
 
 def test_what_begins_with_the_typed_words_comes_first() -> None:

@@ -20,7 +20,9 @@ Json = dict[str, Any]
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=120)
 WILD = TEXTS | st.sampled_from(["x" * 5000, "😀" * 1500, "\n" * 20, "\ud83d", "a\r\nb", "true", "1", "\0"])
-KINDS = st.sampled_from(["text", "long_text", "integer", "number", "boolean", "select", "json"])
+KINDS = st.sampled_from(
+    ["text", "long_text", "integer", "number", "boolean", "select", "json", "date", "multi"]
+)
 OPTIONS = st.lists(TEXTS | st.just("o" * 101), max_size=6).map(tuple) | st.integers(1, 30).map(
     lambda count: tuple(f"option {n}" for n in range(count))
 )
@@ -56,17 +58,19 @@ def submitted(modal: Json, typed: dict[str, str] | None = None) -> list[Json]:
         inner = component["component"]
         value = (typed or {}).get(inner["custom_id"], _as_it_is(inner))
         answer: Json = {"type": inner["type"], "id": number, "custom_id": inner["custom_id"]}
-        if inner["type"] == 3:
-            answer["values"] = [] if value is None else [value]
+        if inner["type"] in (3, 22):
+            answer["values"] = [] if value is None else value if isinstance(value, list) else [value]
         else:
             answer["value"] = value
         found.append({"type": 18, "id": number, "component": answer})
     return found
 
 
-def _as_it_is(inner: Json) -> str | None:
+def _as_it_is(inner: Json) -> str | list[str] | None:
     if inner["type"] == 4:
         return str(inner.get("value", ""))
+    if inner["custom_id"].startswith("m"):
+        return [str(o["value"]) for o in inner["options"] if o.get("default")]
     return next((str(o["value"]) for o in inner["options"] if o.get("default")), None)
 
 
@@ -77,7 +81,7 @@ def test_every_page_is_a_modal_that_discord_takes_and_gives_every_value_back(
     form = Form(
         data="v1:p:e", title=title, fields=tuple(_field(n, name, **given_) for n, given_ in enumerate(found))
     )
-    back: dict[str, str] = {}
+    back: dict[str, str | tuple[str, ...]] = {}
     for page in range(modals.pages(form)):
         modal = modals.form(form, page)
         accepted_modal(modal)
@@ -87,12 +91,19 @@ def test_every_page_is_a_modal_that_discord_takes_and_gives_every_value_back(
         back |= modals.values(submitted(modal), form)
     values = {field.name: field.value for field in form.fields}
     for name_, value in back.items():
+        if isinstance(value, tuple):
+            assert set(value) == set(lines(values[name_]))
+            continue
         as_truth = value in ("true", "false") and values[name_].strip().casefold() == value
         assert value == values[name_] or as_truth
     missing = set(values) - set(back)
     kept = {field.name for field in form.fields if field.name in missing}
     unset = {f.name for f in form.fields if not f.value.strip() and f.kind in ("boolean", "select")}
     assert bool(kept - unset) == bool(modals.left_out(form))
+
+
+def lines(value: str) -> list[str]:
+    return [line.strip() for line in value.splitlines() if line.strip()]
 
 
 @given(NAMES, st.integers(0, 20))
@@ -174,6 +185,9 @@ def test_a_form_with_nothing_to_fill_in_has_no_page_and_says_why() -> None:
         ({"kind": "select", "options": tuple(str(n) for n in range(26))}, 4),
         ({"kind": "select", "options": ("a", "b"), "value": "c"}, 4),
         ({"kind": "select", "options": ("a", "o" * 101)}, 4),
+        ({"kind": "multi", "options": ("a", "b")}, 22),
+        ({"kind": "multi", "options": ("a", "b"), "value": "b\na", "required": True}, 22),
+        ({"kind": "multi", "options": tuple("abcdefghijk"), "value": "b"}, 3),
     ],
 )
 def test_each_kind_of_field_has_the_input_that_can_hold_it(changes: dict[str, Any], kind: int) -> None:
@@ -184,6 +198,40 @@ def test_each_kind_of_field_has_the_input_that_can_hold_it(changes: dict[str, An
     assert label["component"]["type"] == kind
     if kind == 4 and changes["kind"] != "text":
         assert label["description"].startswith("One of: ")
+
+
+@pytest.mark.parametrize("options", [("a", "b"), tuple("abcdefghijk")])
+def test_what_was_chosen_before_is_ticked(options: tuple[str, ...]) -> None:
+    field = FormField(name="tags", label="tags", kind="multi", options=options, value="b\na")
+    form = Form(data="v1:p:e", title="Edit", fields=(field,))
+    for modal in (modals.form(form), modals.form(form, 0, {"tags": ("a", "b")})):
+        ticked = [o["value"] for o in modal["components"][0]["component"]["options"] if o.get("default")]
+        assert ticked == ["a", "b"]
+        assert modals.values(submitted(modal)) == {"tags": ("a", "b")}
+    [label] = modals.form(form, 0, {"tags": ()})["components"]
+    assert not any(o.get("default") for o in label["component"]["options"])
+
+
+@pytest.mark.parametrize(
+    ("options", "value"), [(tuple(map(str, range(26))), ""), (("a",), "c"), (("a", "o" * 101), "a")]
+)
+def test_a_choice_that_no_control_can_hold_is_typed_a_line_each(options: tuple[str, ...], value: str) -> None:
+    field = FormField(name="tags", label="tags", kind="multi", options=options, value=value)
+    modal = modals.form(Form(data="v1:p:e", title="Edit", fields=(field,)))
+    accepted_modal(modal)
+    [label] = modal["components"]
+    assert (label["component"]["type"], label["component"]["style"]) == (4, 2)
+    assert label["description"].startswith("One on each line, of: ")
+    own = label["component"]["custom_id"]
+    assert modals.values(submitted(modal, {own: " a \n\nb\n"})) == {"tags": ("a", "b")}
+    assert modals.values(submitted(modal, {own: ""})) == {"tags": ()}
+
+
+def test_a_date_says_how_it_is_written() -> None:
+    field = FormField(name="day", label="day", kind="date", value="2027-01-01", hint="The day of delivery.")
+    [label] = modals.form(Form(data="v1:p:e", title="Edit", fields=(field,)))["components"]
+    assert label["description"] == "The day of delivery. A date, like 2027-01-31."
+    assert label["component"]["placeholder"] == "YYYY-MM-DD"
 
 
 def test_a_label_that_is_too_long_is_read_below_it() -> None:
@@ -210,10 +258,14 @@ def test_a_submission_that_is_none_of_ours_has_no_values(junk: list[Any]) -> Non
         ({"type": 21, "custom_id": "i:0:a", "value": None}, {}),
         ({"type": 19, "custom_id": "i:0:a", "values": ["1"]}, {}),
         ({"type": 4, "custom_id": "other", "value": "x"}, {}),
+        ({"type": 22, "custom_id": "m:0:a", "values": ["x", "y"]}, {"a": ("x", "y")}),
+        ({"type": 22, "custom_id": "m:0:a", "values": []}, {"a": ()}),
+        ({"type": 3, "custom_id": "m:0:a", "values": ["x", 7]}, {"a": ("x",)}),
+        ({"type": 22, "custom_id": "m:0:a"}, {}),
         ({"type": 4, "custom_id": "i:7", "value": "x"}, {}),
     ],
 )
-def test_an_input_is_read_by_its_kind(component: Json, values: dict[str, str]) -> None:
+def test_an_input_is_read_by_its_kind(component: Json, values: dict[str, str | tuple[str, ...]]) -> None:
     assert modals.values([{"type": 18, "component": component}]) == values
     assert modals.values([{"type": 1, "components": [component]}]) == values
 

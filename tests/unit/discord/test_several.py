@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channels.base import Button, Card, CardField, Form, InboundPress
@@ -68,7 +68,8 @@ def everything(drawn: dict[str, Any]) -> list[str]:
 # ---- every card fits
 
 
-@given(st.lists(CALLS_OF_ALL_KINDS, min_size=1, max_size=14), WILD, st.integers(1, 30), st.booleans())
+@settings(max_examples=40)
+@given(st.lists(CALLS_OF_ALL_KINDS, min_size=1, max_size=6), WILD, st.integers(1, 12), st.booleans())
 def test_every_card_of_several_calls_is_one_that_discord_takes(
     given_: list[dict[str, Any]], words: str, times: int, mention: bool
 ) -> None:
@@ -80,7 +81,7 @@ def test_every_card_of_several_calls_is_one_that_discord_takes(
         status=words,
         deciders=words,
         state="open" if waiting else "decided",
-        ask_roles=tuple(str(n) for n in range(20)),
+        ask_roles=("7", "x", *(f"30000000000000000{n}" for n in range(10, 30))),
     )
     file = cards.args_file(card)
     for readable in (True, False):
@@ -91,7 +92,8 @@ def test_every_card_of_several_calls_is_one_that_discord_takes(
     accepted(cards.card(card))
 
 
-@given(st.lists(CALLS_OF_ALL_KINDS, min_size=2, max_size=9))
+@settings(max_examples=50)
+@given(st.lists(CALLS_OF_ALL_KINDS, min_size=2, max_size=6))
 def test_every_character_of_every_call_is_on_the_card_or_in_the_file(given_: list[dict[str, Any]]) -> None:
     card = calls(*(a_call(n, one) for n, one in enumerate(given_)))
     drawn, file = drawn_as(card)
@@ -107,7 +109,8 @@ def test_every_character_of_every_call_is_on_the_card_or_in_the_file(given_: lis
     assert drawn["attachments"] == [{"id": 0, "filename": file.name}]
 
 
-@given(st.lists(CALLS_OF_ALL_KINDS, min_size=1, max_size=9))
+@settings(max_examples=50)
+@given(st.lists(CALLS_OF_ALL_KINDS, min_size=1, max_size=6))
 def test_what_nobody_can_read_in_full_is_not_offered_to_run(given_: list[dict[str, Any]]) -> None:
     card = calls(*(a_call(n, one) for n, one in enumerate(given_)))
     drawn, file = drawn_as(card, readable=False)

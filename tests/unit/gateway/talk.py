@@ -40,6 +40,7 @@ class World:
     places: dict[str, ThreadKey] = field(default_factory=dict)
     answers: list[tuple[str, str]] = field(default_factory=list)
     roles: dict[str, frozenset[str]] = field(default_factory=dict)
+    roles_at: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     earlier: list[InboundMessage] = field(default_factory=list)
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -117,7 +118,8 @@ class TalkChannel:
         raise ChannelError("there are no files here")
 
     async def roles(self, actor: Actor, thread: ThreadKey) -> frozenset[str]:
-        return self.world.roles.get(actor.user, frozenset())
+        there = self.world.roles_at.get((thread.conversation, actor.user), frozenset())
+        return self.world.roles.get(actor.user, frozenset()) | there
 
     async def private(self, actor: Actor) -> ThreadKey | None:
         return ThreadKey("talk", "w", f"dm-{actor.user}", "")

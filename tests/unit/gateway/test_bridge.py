@@ -18,11 +18,9 @@ from gateway.bridge import (
     card,
     key_in,
     key_out,
-    pressed_card,
-    read_form,
-    read_press,
     said,
 )
+from gateway.bridge_presses import pressed_card, read_form, read_press
 from gateway.bridge_questions import Bad, Draft, Toggle
 from gateway.messages import Actor, Json, ThreadKey, call_hash, canonical_json
 from gateway.questions import Option, Question

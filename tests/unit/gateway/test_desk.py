@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from channels.base import Actor, ThreadKey
 from gateway.commands import COMMANDS, read_command
 from tests.unit.gateway.scene import House, Office, call, calls, running
 
@@ -117,6 +118,22 @@ async def test_a_command_counts_with_the_roles_of_who_writes_it(paying: House) -
         assert (await said(office, f"/approve {code}")).startswith("You may not decide this")
         await office.say(f"/approve {code}", user="bob")
         assert paying.ran == ["pay A 10"]
+
+
+@pytest.mark.parametrize("where", ["room", "desk", "elsewhere"])
+async def test_an_administrator_counts_where_the_request_is_and_where_its_card_stands(
+    paying: House, where: str
+) -> None:
+    paying.world.roles_at[(where, "bob")] = frozenset({"administrator"})
+    rule = {"approvers": ("talk:admins",), "notify": ("talk:desk",)}
+    async with running(paying, paying.agent(rule=rule)) as office:
+        await office.say("pay A")
+        code = (await office.pendings())[0].pending.code
+        place = ThreadKey("talk", "w", where, "")
+        assert office.talk.inbound is not None
+        waiting = await office.talk.inbound.waiting(Actor("talk", "w", "bob"))
+        await office.say(f"/approve {code}", user="bob", key=place)
+        assert bool(paying.ran) is bool(waiting) is (where != "elsewhere")
 
 
 async def test_a_question_cannot_be_approved(house: House) -> None:

@@ -10,8 +10,7 @@ import pytest
 from channels.base import Actor, ThreadKey
 from gateway.agent import Agent
 from gateway.bridge import card, shared_card
-from gateway.letters import on_cards
-from gateway.notices import SHOWN, SHOWN_ALREADY, WRITE_TO_ME
+from gateway.notices import SEVERAL_COVERED, SHOWN, SHOWN_ALREADY, WRITE_TO_ME, covers_text
 from gateway.tools.base import Preview
 from tests.unit.gateway.scene import ELSEWHERE, House, Office, call, calls, running
 from tests.unit.gateway.talk import button
@@ -136,19 +135,16 @@ async def test_calls_of_one_step_that_go_to_the_same_people_share_a_card(house: 
     async with running(house) as office:
         await office.say("go")
         records = await office.pendings()
-        ours = on_cards([r.pending for r in records])
-        assert {p.card_id for p in ours} == {ours[0].pending_id}
-        assert [p.place for p in ours] == [0, 1, 2]
-        together = shared_card([replace_pending(r, p) for r, p in zip(records, ours, strict=True)])
+        assert {r.pending.card_id for r in records} == {records[0].pending.pending_id}
+        assert [r.pending.place for r in records] == [0, 1, 2]
+        together = shared_card(records)
         assert together.title == "Approve 3 calls?" and len(together.calls) == 3
         assert [b.label for b in together.buttons] == ["Approve all (3)", "Deny all (3)"]
-        assert together.calls[0] == card(replace_pending(records[0], ours[0]))
-
-
-def replace_pending(record: Any, pending: Any) -> Any:
-    import msgspec
-
-    return msgspec.structs.replace(record, pending=pending)
+        alone = [card(record) for record in records]  # each would say what a grant of it covers
+        assert alone[0].summary == f"money leaves the house\n{covers_text(records[0])}"
+        assert together.summary == SEVERAL_COVERED
+        assert list(together.calls) == [replace(one, summary="money leaves the house") for one in alone]
+        assert list(house.world.cards.values()) == [together]
 
 
 def _press(office: Office, ref: str, data: str) -> Any:

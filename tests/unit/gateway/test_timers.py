@@ -10,7 +10,6 @@ import pytest
 
 from channels.base import Actor, Card, ThreadKey
 from gateway.gate import Rule
-from gateway.letters import Letters, on_cards
 from gateway.patience import Escalation, Quiet
 from tests.unit.gateway.scene import ELSEWHERE, HERE, House, Office, call, calls, running
 from tests.unit.gateway.talk import button
@@ -27,14 +26,6 @@ def paying(house: House) -> House:
     house.plan["both"] = [calls(call("pay", order="A"), call("pay", order="B")), "paid both"]
     house.plan["ask"] = [calls(call("ask_user", question="Which `one`?")), "fine"]
     return house
-
-
-@pytest.fixture
-def shared(paying: House, monkeypatch: pytest.MonkeyPatch) -> House:
-    """The calls of a step share a card."""
-    asked = Letters.asked
-    monkeypatch.setattr(Letters, "asked", lambda self, claim, new: on_cards(asked(self, claim, new)))
-    return paying
 
 
 def reminders(house: House, key: ThreadKey = HERE) -> list[str]:
@@ -87,17 +78,17 @@ async def test_it_is_said_wherever_the_card_is_and_where_it_was_asked_for(paying
         assert len(await office.store.notices(session.id)) == 1  # the other one is no part of the talk
 
 
-async def test_the_calls_of_one_card_are_one_reminder(shared: House) -> None:
-    async with running(shared, shared.agent(rule=REMIND)) as office:
+async def test_the_calls_of_one_card_are_one_reminder(paying: House) -> None:
+    async with running(paying, paying.agent(rule=REMIND)) as office:
         await office.say("both")
         codes = [record.pending.code for record in await office.pendings()]
         await later(office, 1)
-        (text,) = reminders(shared)
+        (text,) = reminders(paying)
         assert all(code in text for code in codes)
         await office.say(f"/approve {codes[0]}")
         await later(office, 24)
-        assert len(reminders(shared)) == 2
-        assert codes[0] not in reminders(shared)[1] and codes[1] in reminders(shared)[1]
+        assert len(reminders(paying)) == 2
+        assert codes[0] not in reminders(paying)[1] and codes[1] in reminders(paying)[1]
 
 
 async def test_who_has_agreed_is_not_called_again(paying: House) -> None:
@@ -264,23 +255,23 @@ async def test_who_could_decide_before_still_can(paying: House) -> None:
         assert paying.ran == ["pay A 10"]
 
 
-async def test_every_call_of_a_card_is_passed_on_with_it(shared: House) -> None:
-    async with running(shared, shared.agent(rule={"escalate": STEP})) as office:
+async def test_every_call_of_a_card_is_passed_on_with_it(paying: House) -> None:
+    async with running(paying, paying.agent(rule={"escalate": STEP})) as office:
         await office.say("both")
         await later(office, 4)
-        assert len(shared.world.texts()) == 1
-        ref, card = shared.world.card(key=ELSEWHERE)
+        assert len(paying.world.texts()) == 1
+        ref, card = paying.world.card(key=ELSEWHERE)
         await office.press(ref, button(card, "Approve all (2)"), user="bob")
-        assert shared.ran == ["pay A 10", "pay B 10"]
+        assert paying.ran == ["pay A 10", "pay B 10"]
 
 
-async def test_calls_that_would_be_passed_on_to_others_do_not_share_a_card(shared: House) -> None:
-    shared.plan["mixed"] = [calls(call("pay", order="A"), call("send", to="x")), "done"]
+async def test_calls_that_would_be_passed_on_to_others_do_not_share_a_card(paying: House) -> None:
+    paying.plan["mixed"] = [calls(call("pay", order="A"), call("send", to="x")), "done"]
     rules = (Rule(tool="send", decision="ask"),)
-    async with running(shared, shared.agent(rule={"escalate": STEP}, rules=rules)) as office:
+    async with running(paying, paying.agent(rule={"escalate": STEP}, rules=rules)) as office:
         await office.say("mixed")
         await later(office, 4)
-        titles = {card.title: card for card in shared.world.cards.values()}
+        titles = {card.title: card for card in paying.world.cards.values()}
         assert "bob" in titles["Approve pay?"].deciders and "bob" not in titles["Approve send?"].deciders
 
 
@@ -327,24 +318,24 @@ async def test_c047_an_end_is_told_in_the_thread_with_how_to_ask_again(paying: H
         assert answer == "paid" and paying.ran == []
 
 
-async def test_c047_the_calls_of_one_card_end_with_one_notice(shared: House) -> None:
-    async with running(shared, shared.agent(rule={"expires": HOUR})) as office:
+async def test_c047_the_calls_of_one_card_end_with_one_notice(paying: House) -> None:
+    async with running(paying, paying.agent(rule={"expires": HOUR})) as office:
         await office.say("both")
         codes = [record.pending.code for record in await office.pendings()]
         await later(office, 1)
-        told, _answer = shared.world.texts()
+        told, _answer = paying.world.texts()
         assert all(code in told for code in codes) and "were not run" in told
 
 
 @pytest.mark.parametrize("place", [0, 1])
-async def test_c047_a_click_that_comes_before_the_timer_tells_it_once_too(shared: House, place: int) -> None:
-    async with running(shared, shared.agent(rule={"expires": HOUR})) as office:
+async def test_c047_a_click_that_comes_before_the_timer_tells_it_once_too(paying: House, place: int) -> None:
+    async with running(paying, paying.agent(rule={"expires": HOUR})) as office:
         await office.say("both")
         code = [record.pending.code for record in await office.pendings()][place]
-        shared.clock.advance(hours=1)
+        paying.clock.advance(hours=1)
         await office.say(f"/approve {code}")
-        told = [text for text in shared.world.texts() if text.startswith("The requests for")]
-        assert len(told) == 1 and shared.ran == []
+        told = [text for text in paying.world.texts() if text.startswith("The requests for")]
+        assert len(told) == 1 and paying.ran == []
         assert (await office.audit()).count("expired") == 2
 
 
