@@ -6,7 +6,6 @@ import copy
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from channels.discord.refs import form_id
 from gateway.app import Gateway
@@ -35,7 +34,6 @@ class DiscordStage(Stage):
 
     server: DiscordServer = field(kw_only=True)
     scene: house.Scene = field(init=False)
-    checks_forms: ClassVar[bool] = True
 
     @property
     def gateway(self) -> Gateway:

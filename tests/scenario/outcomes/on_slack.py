@@ -6,7 +6,7 @@ import copy
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from channels.slack.modals import field_name
 from gateway.app import Gateway
@@ -34,7 +34,6 @@ class SlackStage(Stage):
 
     server: SlackServer = field(kw_only=True)
     scene: house.Scene = field(init=False)
-    checks_forms: ClassVar[bool] = True
 
     @property
     def gateway(self) -> Gateway:

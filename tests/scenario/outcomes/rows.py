@@ -41,11 +41,11 @@ class Row:
 
     How it comes about: `says` is what Ada tells the agent; `deciders` and `rule` are the agent's rule;
     `before` happens before the press; `which` of the requests is pressed, and how.
-    What is to be seen then: `state` of the row and `decider` in it; `card`: words on the card, `live`: with
-    controls; `notice`: words that the private answer holds beside or instead of what gateway.notices makes
-    (`still_open`, `missing`: what that is told). `reads`: what the model reads, None while the call has no
-    result; `asked`: how often the model was called in all; `ran`: what the tool ran with. `record`: the
-    kinds of the lines that the press left.
+    What is to be seen then: `state` of the row and `decider` in it; `card`: words on the card, at least as
+    often as they are named, `live`: with controls; `notice`: words that the private answer holds beside or
+    instead of what gateway.notices makes (`still_open`, `missing`: what that is told). `reads`: what the
+    model reads, None while the call has no result; `asked`: how often the model was called in all; `ran`:
+    what the tool ran with. `record`: the kinds of the lines that the press left.
     """
 
     outcome: ClickOutcome

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, Final, Literal
 
 from gateway.app import Gateway
 from gateway.messages import Json
@@ -60,15 +60,13 @@ class Asked:
 class Stage(ABC):
     """See the module's docstring. `rule`: of the agent's rule; people in it are called by `person`.
 
-    checks_forms: what is wrong with a form is told in the form, before anything is pressed. outcome: of the
-    last press, where the channel tells it in a word.
+    outcome: of the last press, where the channel tells it in a word.
     """
 
     play: Play
     rule: Json = field(default_factory=dict)
     life: AsyncExitStack = field(default_factory=AsyncExitStack)
     outcome: str = ""
-    checks_forms: ClassVar[bool] = False
 
     # ---- the life of the process
 
