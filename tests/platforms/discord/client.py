@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-import yarl
-
 import discord
+import yarl
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
+
 from tests.platforms.discord.server import DiscordServer
 
 
