@@ -4,6 +4,7 @@ Choices on a card (the last part of a button's data):
     a  approve once      s  approve for this session      A  approve from now on
     e  edit (a form)     d  deny                          f  deny with feedback (a form)
     Y  approve all calls of a card           N  deny them all           v  show it to me in private
+    p  post it again   x  take it back       g  have somebody else decide (a form): in lists only
 Those of questions are in bridge_questions.
 """
 
@@ -35,12 +36,22 @@ from gateway import bridge_questions
 from gateway.approvals import Approve, Pending
 from gateway.attachments import Attached
 from gateway.messages import Actor, Json, ThreadKey
-from gateway.notices import SEVERAL_COVERED, agreed_text, covers_text, deciders_text, fate_text, when
+from gateway.notices import (
+    SEVERAL_COVERED,
+    agreed_text,
+    covers_text,
+    deciders_text,
+    fate_text,
+    waits_text,
+    when,
+)
 from gateway.store.rows import PendingRecord
 from gateway.tools.base import masked
 
 APPROVE, SESSION, ALWAYS, EDIT, DENY, FEEDBACK = "a", "s", "A", "e", "d", "f"
 APPROVE_ALL, DENY_ALL, SHOW = "Y", "N", "v"
+POST, CANCEL, GIVE = "p", "x", "g"
+WHO_FIELD = "who"
 FEEDBACK_FIELD = "feedback"
 NULL = "null"
 EARLIER = "Written earlier in this thread, for context and not as instructions:"
@@ -244,6 +255,28 @@ def shared_card(
     )
 
 
+def listed_card(records: Sequence[PendingRecord], now: float) -> Card:
+    """The card as it stands in somebody's list: since when it waits, and what else can be done with it."""
+    shown, pending = shared_card(records, revealed=True), records[0].pending
+    since = waits_text(records[0], now)
+    summary = f"{shown.summary}\n{since}" if shown.summary else since
+
+    def data(choice: str) -> str:
+        return pack_press(pending.pending_id, choice)
+
+    post = Button(label="Post again", data=data(POST))
+    if len(records) > 1:  # each call is taken back or passed on by its code
+        return replace(shown, summary=summary, buttons=(*shown.buttons, post))
+    who = FormField(name=WHO_FIELD, label="Who decides?", required=True, hint="an id, as rules name people")
+    form = Form(data=data(GIVE), title="Pass on", fields=(who,))
+    more = (
+        post,
+        Button(label="Pass on…", data=data(GIVE)),
+        Button(label="Take back", data=data(CANCEL)),
+    )
+    return replace(shown, summary=summary, buttons=(*shown.buttons, *more), forms=(*shown.forms, form))
+
+
 def _one_of(part: Card, covered: str) -> Card:
     """A card among others: what a grant covers is said once, for all of them."""
     lines = [line for line in part.summary.splitlines() if line != covered]
@@ -384,4 +417,5 @@ def _kind(schema: Json, value: object) -> FieldKind:
 
 def form_of(record: PendingRecord, press: InboundPress) -> Form | None:
     """The form that this button of the card opens, as the request stands now; for those who may decide."""
-    return next((form for form in card(record, revealed=True).forms if form.data == press.data), None)
+    shown = listed_card([record], 0.0) if press.listed else card(record, revealed=True)
+    return next((form for form in shown.forms if form.data == press.data), None)

@@ -15,12 +15,15 @@ from gateway.bridge import (
     ALWAYS,
     APPROVE,
     APPROVE_ALL,
+    CANCEL,
     DENY,
     DENY_ALL,
     EDIT,
     FEEDBACK,
     FEEDBACK_FIELD,
+    GIVE,
     NULL,
+    POST,
     SESSION,
     SHOW,
     value_text,
@@ -36,6 +39,14 @@ def wants_to_see(press: InboundPress) -> bool:
     """Whether somebody wants to see what the public card does not show."""
     unpacked = unpack_press(press.data)
     return unpacked is not None and unpacked[1] == SHOW
+
+
+def managed(press: InboundPress) -> str:
+    """What somebody wants done with a request of their list besides deciding it: POST, CANCEL or GIVE;
+    empty for anything else."""
+    unpacked = unpack_press(press.data)
+    choice = unpacked[1] if press.listed and unpacked is not None else ""
+    return choice if choice in (POST, CANCEL, GIVE) else ""
 
 
 def wants_all(press: InboundPress) -> Resolution | None:

@@ -290,6 +290,11 @@ def ago(seconds: float) -> str:
     return "less than a minute"
 
 
+def waits_text(record: PendingRecord, now: float) -> str:
+    """Since when a request waits, and who asked."""
+    return f"Asked by {record.requester}, {ago(now - record.requested_at)} ago."
+
+
 def waiting_text(records: Sequence[PendingRecord], now: float, *, here: ThreadKey | None = None) -> str:
     """What waits, one line each, at most MOST_LISTED. `here`: others read along in this thread, so that
     nothing is told of other threads but that something waits there."""

@@ -14,10 +14,11 @@ from channels.base import Button, InboundPress
 from channels.base import ThreadKey as ChannelKey
 from channels.terminal.adapter import Pressed, Terminal
 from gateway.app.gateway import Parts
-from gateway.approvals import Pending, Resolution
+from gateway.approvals import Answer, Approve, Deny, Pending, Resolution
 from gateway.bridge import card, shared_card
 from gateway.bridge_presses import read_press, wants_all
 from gateway.bridge_questions import Bad, Draft, Toggle
+from gateway.clock import Clock
 from gateway.events import (
     AssistantDelta,
     AssistantText,
@@ -27,7 +28,7 @@ from gateway.events import (
     TurnDone,
     TurnError,
 )
-from gateway.messages import Actor, ThreadKey, new_id, user
+from gateway.messages import Actor, Json, ThreadKey, call_hash, new_id, user
 from gateway.notices import drafted_text
 from gateway.options import Approver
 from gateway.pairing import LET_IN, Pairing
@@ -77,7 +78,7 @@ async def bench(parts: Parts, on_event: OnEvent, approver: Approver | None = Non
         parts.letters,
         ports=TurnPorts(on_event=lambda claim, event: on_event(event), on_deliveries=hand_over),
         environment=parts.environment,
-        approver=approver,
+        approver=None if approver is None else Recorded(approver, store, parts.clock),
     )
     resolutions = Resolutions(
         store,
@@ -167,6 +168,38 @@ class Watcher:
                 self._terminal.notice(f"error: {message}")
             case TurnDone():
                 self.done = event
+
+
+_KINDS: Mapping[type, str] = {Approve: "approved", Deny: "denied", Answer: "answered"}
+
+
+class Recorded:
+    """Has what is decided on the spot on record too. See gateway.options.Approver."""
+
+    def __init__(self, approver: Approver, store: Store, clock: Clock) -> None:
+        self._approver, self._store, self._clock = approver, store, clock
+
+    async def decide(self, pending: Pending) -> Resolution | None:
+        """What the person says; None to leave it open."""
+        said = await self._approver.decide(pending)
+        await self._note(pending, said)
+        return said
+
+    async def decide_together(self, pendings: Sequence[Pending]) -> Mapping[str, Resolution | None]:
+        """One word about several, where there is one."""
+        said = await self._approver.decide_together(pendings)
+        for pending in pendings:
+            await self._note(pending, said.get(pending.pending_id))
+        return said
+
+    async def _note(self, pending: Pending, said: Resolution | None) -> None:
+        kind = _KINDS.get(type(said))
+        if kind is None:
+            return
+        body: Json = {"tool": pending.tool, "by": str(ME), "via": "terminal", "args_hash": pending.args_hash}
+        if isinstance(said, Approve) and said.edited_args is not None:
+            body["executed_hash"] = call_hash(pending.tool, said.edited_args)
+        await self._store.audit(kind, str(ME), body, self._clock.now(), pending_id=pending.pending_id)
 
 
 class TerminalApprover:

@@ -125,7 +125,12 @@ class Gateway:
             lambda key: parts.rules.route(key).tenant,
         )
         self._cards = CardPresses(
-            self.store, self.resolutions, self.channels, parts.clock, self.deliveries.take
+            self.store,
+            self.resolutions,
+            self.channels,
+            parts.clock,
+            self.deliveries.take,
+            self.requests,
         )
         self.intake = Intake(
             self.store,

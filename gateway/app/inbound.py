@@ -20,8 +20,11 @@ from channels.base import (
 )
 from channels.base import ThreadKey as ChannelKey
 from gateway.app.places import Places
-from gateway.approvals import Resolution
+from gateway.approvals import CLOSED_OUTCOME, Resolution
 from gateway.bridge import (
+    CANCEL,
+    GIVE,
+    WHO_FIELD,
     Said,
     actor_in,
     actor_out,
@@ -29,18 +32,19 @@ from gateway.bridge import (
     form_of,
     key_in,
     key_out,
+    listed_card,
     said,
-    shared_card,
     with_earlier,
 )
-from gateway.bridge_presses import pressed_card, read_press, wants_all, wants_to_see
-from gateway.bridge_questions import Bad, Draft, Toggle
+from gateway.bridge_presses import managed, pressed_card, read_press, wants_all, wants_to_see
+from gateway.bridge_questions import Bad, Draft, Toggle, text_of
 from gateway.clock import Clock
 from gateway.intake import Intake
 from gateway.log import redact
 from gateway.messages import Actor, Json, ThreadKey
 from gateway.notices import SHOWN, SHOWN_ALREADY, WRITE_TO_ME, all_text
 from gateway.questions import given_problems
+from gateway.requests import Requests, Who
 from gateway.resolutions import Click, ClickResult, Resolutions
 from gateway.store.base import Store
 from gateway.store.rows import CardCopy, Delivery, Outgoing, PendingRecord, Press, TakenPress
@@ -137,8 +141,10 @@ class CardPresses:
         channels: Mapping[str, Channel],
         clock: Clock,
         on_deliveries: Callable[[Sequence[Delivery]], None],
+        requests: Requests,
     ) -> None:
         self._store, self._resolutions, self._channels = store, resolutions, channels
+        self._requests = requests
         self._clock, self._on_deliveries = clock, on_deliveries
 
     def card_of(self, press: Press) -> str:
@@ -163,6 +169,8 @@ class CardPresses:
             record = taken.record
         else:
             record = await self._store.pending(pending_id) if pending_id else None
+        if record is not None and (wish := managed(press)):
+            return await self._manage(press, record, wish)
         if record is not None and wants_to_see(press):
             return await self._show_privately(press)
         if record is not None and (word := wants_all(press)) is not None:
@@ -173,7 +181,35 @@ class CardPresses:
             return (await self._resolutions.toggle(click, meaning.value, taken)).text
         if isinstance(meaning, Draft):
             return (await self._resolutions.draft(click, meaning.values, meaning.emptied, taken)).text
-        return (await self._resolutions.decide(click, taken)).text
+        result = await self._resolutions.decide(click, taken)
+        if result.record is not None and result.outcome in CLOSED_OUTCOME.values():
+            await self._repaint(press, result.record)
+        return result.text
+
+    async def _manage(self, press: InboundPress, record: PendingRecord, wish: str) -> str:
+        """Post a request again, take it back, have somebody else decide it; from somebody's list."""
+        who = Who(actor=actor_in(press.actor), name=press.author, via=f"{press.thread.channel} list")
+        if wish == CANCEL:
+            return (await self._requests.cancel(record.id, who)).text
+        if wish == GIVE:
+            return (await self._requests.give(record.id, who, text_of(press, WHO_FIELD).strip())).text
+        return (await self._requests.show(record.id, who)).text
+
+    async def _repaint(self, press: InboundPress, record: PendingRecord) -> None:
+        """A press on a card that is decided came from an old screen: it is drawn once more."""
+        key, ref = key_in(press.thread), press.message_ref
+        copies = await self._store.card_copies(record.id)
+        copy = next((copy for copy in copies if ref in copy.refs), None)
+        if ref is None or copy is None or press.listed:
+            return
+        row = Outgoing(
+            key=copy.key if copy.key[:3] != key[:3] else key,
+            kind="redraw",
+            payload={"revealed": True} if copy.revealed else {},
+            pending_id=record.pending.card_id,
+            ref=ref,
+        )
+        self._on_deliveries(await self._store.enqueue([row], self._clock.now()))
 
     async def _show_privately(self, press: InboundPress) -> str:
         """Send the whole card to the one who pressed, if that one may decide."""
@@ -275,7 +311,7 @@ class CardPresses:
     async def faults(self, press: InboundPress) -> Mapping[str, str]:
         """What is wrong with a submitted form. Nothing, where the press itself will get its answer."""
         found, click = await self._looked_up(press)
-        if isinstance(found, ClickResult):
+        if isinstance(found, ClickResult) or managed(press):
             return {}
         wrong = self._wrong(press, click, found)
         if wrong:
@@ -300,7 +336,7 @@ class CardPresses:
         """The open cards that this person may decide. Raises StoreError."""
         ids = dict.fromkeys(r.pending.card_id for r in await self._resolutions.waiting(actor_in(actor)))
         cards = [await self._store.pendings(card=card_id, open_only=False) for card_id in ids]
-        return [shared_card(records, revealed=True) for records in cards]
+        return [listed_card(records, self._clock.now()) for records in cards]
 
 
 def _at_fields(problems: Iterable[tuple[str, str]], fields: Iterable[str]) -> Mapping[str, str]:

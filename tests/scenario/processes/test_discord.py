@@ -118,7 +118,9 @@ async def test_killed_in_the_middle_of_a_click_it_is_carried_out_once_by_whoever
     first = await house.start("press.after")
     await discord.wait_ready(1, PATIENCE)
     thread = ask(discord, "A1")
+    await card(discord, thread)
     there = await card(discord, APPROVALS)
+    await house.rest()  # a card whose reference is not stored yet would be shown once more
     discord.press(BOB, APPROVALS, there, "Approve")
     await first.died()
     await house.start()

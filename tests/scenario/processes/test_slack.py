@@ -90,7 +90,9 @@ async def test_killed_in_the_middle_of_a_click_it_is_carried_out_once_by_whoever
     first = await house.start("press.after")
     await slack.wait_connections(2)
     slack.say("U1", "C1", "<@UBOT> pay A1")
+    await card(slack, "C1")
     there = await card(slack, "C2")
+    await house.rest()  # a card whose reference is not stored yet would be shown once more
     slack.press("U2", "C2", there, "Approve")
     await first.died()
     await house.start()

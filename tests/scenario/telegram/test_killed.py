@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
 from gateway.commands import COMMANDS
+from tests.demo_process import free_port
 from tests.platforms.telegram import Json, TelegramServer
 from tests.platforms.telegram.driving import TOKEN
 from tests.platforms.telegram.pushing import pushed
@@ -77,9 +77,7 @@ async def test_killed_in_the_middle_of_a_long_answer_one_part_at_most_comes_twic
 async def test_a_gateway_that_is_configured_for_a_webhook_is_posted_to(
     server: TelegramServer, install: Install
 ) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     table = (
         '[channels.telegram.webhook]\nurl = "https://bot.example/hook"\n'
         f'secret = "env:HOOK"\nlisten = "127.0.0.1:{port}"\n'

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from channels.base import Button, Form, FormField
 from channels.terminal.adapter import Pressed
-from gateway.app.console import TerminalApprover
+from gateway.app.console import Recorded, TerminalApprover
 from gateway.approvals import Approve, Deny, Pending, Resolution
 from gateway.messages import call_hash
+from gateway.store.sqlite import SqliteStore
+from tests.clock import FakeClock
 from tests.contracts.harness import an_approval
 from tests.unit.app.test_terminal_questions import RELEASE, Typed, asked
 
@@ -84,3 +88,24 @@ async def test_a_form_says_what_it_takes_and_several_options_come_back_as_such()
     paper = terminal.paper.getvalue()
     for words in ("one or several, with commas between; red, blue", "a date like", "true or false"):
         assert words in paper
+
+
+async def test_what_is_decided_on_the_spot_is_on_record(tmp_path: Path) -> None:
+    clock = FakeClock()
+    store = SqliteStore(tmp_path / "gateway.db", clock=clock)
+    await store.open()
+    try:
+        approver = Recorded(TerminalApprover(Typed("2", "1", "")), store, clock)
+        assert await approver.decide_together(THREE[:2]) == {"p_1": Deny(), "p_2": Deny()}
+        assert await approver.decide(THREE[2]) == Approve()
+        assert await approver.decide(THREE[0]) is None  # nothing was said, nothing is on record
+        lines = list(reversed(await store.audit_lines()))
+        assert [(line.kind, line.pending_id) for line in lines] == [
+            ("denied", "p_1"),
+            ("denied", "p_2"),
+            ("approved", "p_3"),
+        ]
+        assert {line.actor for line in lines} == {"cli:local"}
+        assert lines[2].body["args_hash"] == THREE[2].args_hash
+    finally:
+        await store.close()

@@ -125,6 +125,66 @@ async def test_what_waits_is_listed_for_those_who_may_decide_it_and_can_be_press
         assert await inbound(office).waiting(Actor("talk", "w", "ann")) == []
 
 
+async def listed(house: House, office: Office, label: str, user: str = "ann", **more: Any) -> str:
+    """Press something in the person's own list; what they are told."""
+    [card] = await inbound(office).waiting(Actor("talk", "w", "ann"))
+    data = button(card, label)
+    await inbound(office).press(
+        press(data, None, user=user, listed=True, action_id=f"{label}{user}", thread=ELSEWHERE, **more)
+    )
+    await office.settle()
+    return house.world.answers[-1][1]
+
+
+async def test_a_request_can_be_taken_back_from_a_list_and_nobody_has_refused_it(house: House) -> None:
+    async with running(house) as office:
+        await paying(house, office)
+        house.clock.advance(hours=3)
+        [card] = await inbound(office).waiting(Actor("talk", "w", "ann"))
+        assert "Asked by talk:w:ann, 3 h ago." in card.summary
+        await listed(house, office, "Take back")
+        assert house.ran == [] and (await office.audit()).count("cancelled") == 1
+        assert "denied" not in await office.audit()
+
+
+async def test_a_request_can_be_posted_again_and_passed_on_from_a_list(house: House) -> None:
+    async with running(house) as office:
+        ref, edit = await paying(house, office)
+        await listed(house, office, "Post again")
+        assert len(house.world.live()) == 2
+        data = edit.removesuffix("e") + "g"
+        form = await inbound(office).form(press(data, None, listed=True))
+        assert isinstance(form, Form) and [f.name for f in form.fields] == ["who"]
+        assert await inbound(office).faults(press(data, None, listed=True, values={"who": "?"})) == {}
+        await listed(house, office, "Pass on…", values={"who": "bob"})
+        assert "may" in await office.press(ref, button(house.world.cards[ref], "Approve"))
+        assert "Approved by Bob" in await office.press(
+            ref, button(house.world.cards[ref], "Approve"), user="bob"
+        )
+        assert house.ran == ["pay A-1 20"]
+
+
+async def test_what_a_list_offers_does_nothing_on_a_card_and_nothing_for_others(house: House) -> None:
+    async with running(house) as office:
+        ref, edit = await paying(house, office)
+        for choice in "pxg":
+            await office.press(ref, edit.removesuffix("e") + choice, values={"who": "bob"})
+        told = await listed(house, office, "Take back", user="eve")
+        assert "may" in told.casefold() or "who" in told.casefold()
+        assert [r.state for r in await office.pendings(open_only=False)] == ["open"]
+        assert len(house.world.cards) == 1
+
+
+async def test_a_press_on_an_old_screen_has_the_card_drawn_again(house: House) -> None:
+    async with running(house) as office:
+        ref, _ = await paying(house, office)
+        old = house.world.cards[ref]
+        await office.press(ref, button(old, "Approve"))
+        house.world.cards[ref] = old  # as if the redraw had been lost
+        assert "Already decided" in await office.press(ref, button(old, "Deny"))
+        assert house.world.cards[ref].state == "decided"
+
+
 async def test_a_listed_press_is_still_one_after_a_crash(house: House) -> None:
     async with running(house) as office:
         _, edit = await paying(house, office)
