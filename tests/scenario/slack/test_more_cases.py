@@ -434,7 +434,10 @@ async def test_c089_no_sink_holds_a_token_or_the_address_of_a_file(
     async with running(house, server, transport=transport, clock=FakeClock()) as scene:
         for name in LOUD:  # somebody turns them up again
             caplog.set_level(level, logger=name)
-        server.drop()  # another connection, with all that is said about it
+        connected = server.connected
+        server.drop()  # other connections, with all that is said about them
+        if transport == "socket":
+            await scene.until(lambda: server.connected >= connected + 2, "new connections")
         for trouble in ("drop", 404, 500):
             server.fail_next("chat.postMessage", trouble)
             scene.say(f"hello {trouble}", channel=HERS)
