@@ -103,15 +103,7 @@ class Gateway:
         self.resolutions = self._resolutions()
         rules = parts.rules
         pairing = Pairing(self.store, parts.clock, rules.is_admin, lambda channel: channel in rules.pairing)
-        self.requests = Requests(
-            self.store,
-            self.resolutions,
-            rules,
-            parts.clock,
-            self._nudge,
-            lambda rows: self.deliveries.take(rows),
-            PrivatePlaces(self.channels),
-        )
+        self.requests = self._requests()
         self.desk = Desk(
             self.store,
             self.turns,
@@ -149,6 +141,17 @@ class Gateway:
         self.web = self._web()
         self._duties: list[asyncio.Task[None]] = []
         self._outbox_changed = asyncio.Event()
+
+    def _requests(self) -> Requests:
+        return Requests(
+            self.store,
+            self.resolutions,
+            self.parts.rules,
+            self.parts.clock,
+            self._nudge,
+            lambda rows: self.deliveries.take(rows),
+            PrivatePlaces(self.channels),
+        )
 
     def _turns(self) -> Turns:
         parts = self.parts
