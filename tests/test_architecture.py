@@ -47,6 +47,7 @@ PURE_TOO = (
     "gateway/bridge_presses.py",
     "gateway/bridge_questions.py",
     "channels/render/",
+    "channels/tolerant.py",
     "channels/telegram/render.py",
     *(
         f"channels/{name}/{part}"

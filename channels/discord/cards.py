@@ -13,13 +13,11 @@ from typing import Final
 
 from channels.base import Card
 from channels.discord import arguments, choices, dress, several
-from channels.discord.arguments import ArgsFile, Inert
 from channels.discord.components import (
     Json,
     attached,
     button,
     container,
-    cut,
     fits,
     refuses,
     rows,
@@ -29,7 +27,9 @@ from channels.discord.components import (
 from channels.discord.dress import ALL
 from channels.discord.limits import COMPONENTS_V2, LIMITS
 from channels.discord.refs import form_id
+from channels.render.arguments import ArgsFile, Inert, file_of, inert_of
 from channels.render.discord import escape_discord
+from channels.render.measure import cut
 
 _ROOMS: Final = ((2000, 600), (1200, 400), (400, 300), (0, 150))  # see _Layout
 _DISPLAYS: Final = 6  # components for the arguments; more of them share one
@@ -85,11 +85,11 @@ def args_file(value: Card) -> ArgsFile | None:
     """The file that a card needs because it does not fit into one message, mentions and all; None when
     it does."""
     if value.calls:
-        return None if several.fits_whole(value) else arguments.file_of(value)
+        return None if several.fits_whole(value) else file_of(value, choices.full_list)
     whole = _Layout(room=ALL, line=ALL, mention=True)
-    if fits([container(0, _children(value, arguments.inert(value), whole, 0))]):
+    if fits([container(0, _children(value, inert_of(value), whole, 0))]):
         return None
-    return arguments.file_of(value)
+    return file_of(value, choices.full_list)
 
 
 # ---- layouts, the best first
@@ -99,7 +99,7 @@ def _single(
     value: Card, file: ArgsFile | None, page: int, *, readable: bool, attach: bool, mention: bool
 ) -> tuple[list[Json], bool]:
     """(the components, whether they show the file)."""
-    inert, drawn, carries = arguments.inert(value), list[Json](), False
+    inert, drawn, carries = inert_of(value), list[Json](), False
     for layout in _layouts(file, readable=readable, attach=attach, mention=mention):
         drawn = [container(dress.colour(value), _children(value, inert, layout, page))]
         carries = layout.carries

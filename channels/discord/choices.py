@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from channels.base import Card, Choice
-from channels.discord.components import Json, button, cut, flat, row, rows
+from channels.discord.components import Json, button, row, rows
 from channels.discord.limits import OPTION, OPTIONS, PLACEHOLDER
 from channels.discord.refs import many_id, page_id, pick_id
-from channels.render.measure import utf16_len
+from channels.render.inert import flat
+from channels.render.measure import cut, utf16_len
 
 Style = Literal["buttons", "labels", "numbered"]
 """A button for each option; a select of their labels; a select of numbers and the labels' beginnings."""

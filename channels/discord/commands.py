@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from channels.base import Card
-from channels.discord.components import Json, cut, flat
+from channels.discord.components import Json
 from channels.discord.limits import CHOICE, CHOICES
-from channels.render.measure import utf16_len
+from channels.render.inert import flat
+from channels.render.measure import cut, utf16_len
 
 ASK: Final = "ask"
 ASK_ABOUT: Final = "Ask the agent about this"  # the message command

@@ -14,8 +14,8 @@ from typing import Any, Final
 from channels.base import Button, unpack_press
 from channels.discord.limits import COMPONENTS, DISPLAY, LIMITS, OPTION, PLACEHOLDER, ROW
 from channels.render.discord import escape_discord
-from channels.render.inert import escaped, visible
-from channels.render.measure import grapheme_floor, utf16_len
+from channels.render.inert import escaped, flat
+from channels.render.measure import cut, utf16_len
 
 Json = dict[str, Any]
 
@@ -27,23 +27,6 @@ _CODE: Final = re.compile(r"[\w.-]+", re.ASCII)
 
 
 # ---- words
-
-
-def cut(text: str, limit: int) -> str:
-    """At most `limit` UTF-16 units, cut between two graphemes; an ellipsis where something is missing."""
-    if utf16_len(text) <= limit:
-        return text
-    units = text.encode("utf-16-le", "surrogatepass")[: 2 * (limit - 1)]
-    kept = units.decode("utf-16-le", "surrogatepass")
-    end = len(kept)
-    if end and text[end - 1] != kept[-1]:  # half of a pair
-        end -= 1
-    return text[: grapheme_floor(text, 0, end)].rstrip() + "…"
-
-
-def flat(text: str) -> str:
-    """Inert text on one line: an option or a name cannot imitate the line below it."""
-    return visible(text).replace("\n", " ↵ ").strip()
 
 
 def bold(text: str) -> str:

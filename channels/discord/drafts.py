@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from channels.discord.components import cut, flat, small
+from channels.discord.components import small
 from channels.discord.limits import LIMITS, SUPPRESS_EMBEDS
 from channels.discord.render import allowed_mentions
 from channels.render.discord import discord_messages, escape_discord
+from channels.render.inert import flat
+from channels.render.measure import cut
 from channels.render.stream import presentable
 
 Json = dict[str, Any]

@@ -7,11 +7,12 @@ from typing import Final
 
 from channels.base import Card
 from channels.discord import refs
-from channels.discord.arguments import ArgsFile
-from channels.discord.components import Json, bold, code, cut, flat, small
+from channels.discord.components import Json, bold, code, small
 from channels.discord.limits import ASKED
+from channels.render.arguments import ArgsFile
 from channels.render.discord import escape_discord
-from channels.render.inert import visible
+from channels.render.inert import flat, visible
+from channels.render.measure import cut
 
 ALL: Final = -1  # room for everything
 _NAMES: Final = 100  # units of a name or an id that a card repeats

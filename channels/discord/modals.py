@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from channels.base import Form, FormField
-from channels.discord.components import Json, bold, button, cut, flat, row, text
+from channels.discord.components import Json, bold, button, row, text
 from channels.discord.limits import (
     CHECKBOXES,
     CUSTOM_ID,
@@ -33,8 +33,8 @@ from channels.discord.limits import (
 )
 from channels.discord.refs import form_id, modal_id
 from channels.render.discord import escape_discord
-from channels.render.inert import visible
-from channels.render.measure import utf16_len
+from channels.render.inert import flat, visible
+from channels.render.measure import cut, utf16_len
 
 _SELECT, _INPUT, _LABEL, _RADIO, _CHECKBOXES = 3, 4, 18, 21, 22
 _SHORT, _PARAGRAPH = 1, 2  # styles of a text input

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from channels.base import Actor, OutboundMessage
-from channels.discord.components import cut, small
+from channels.discord.components import small
 from channels.discord.limits import EPHEMERAL, LIMITS, SUPPRESS_EMBEDS, THREAD_NAME
 from channels.discord.refs import CHANNEL, is_id
 from channels.render.discord import discord_messages, escape_discord
 from channels.render.inert import visible
-from channels.render.measure import is_blank, utf16_len
+from channels.render.measure import cut, is_blank, utf16_len
 
 Json = dict[str, Any]
 

@@ -14,7 +14,6 @@ from typing import Final
 
 from channels.base import Button, Card
 from channels.discord import arguments, dress
-from channels.discord.arguments import ArgsFile, Inert
 from channels.discord.components import (
     Json,
     attached,
@@ -22,9 +21,7 @@ from channels.discord.components import (
     button,
     code,
     container,
-    cut,
     fits,
-    flat,
     menu,
     refuses,
     row,
@@ -36,9 +33,10 @@ from channels.discord.components import (
 from channels.discord.dress import ALL
 from channels.discord.limits import CALLS, COMPONENTS, DISPLAY, LIMITS, OPTIONS
 from channels.discord.refs import form_id, pick_id
+from channels.render.arguments import ArgsFile, Inert, inert_of
 from channels.render.discord import escape_discord
-from channels.render.inert import visible
-from channels.render.measure import utf16_len
+from channels.render.inert import flat, visible
+from channels.render.measure import cut, utf16_len
 
 _ROOMS: Final = (2000, 1200, 600, 300, 100, 0)  # units for what one call shows
 _LINES: Final = (400, 150)  # units of each other text: with a beginning of the calls, and with none
@@ -149,7 +147,7 @@ def _read(value: Card) -> list[_Call]:
 
 def _call(place: int, turn: int, card: Card) -> _Call:
     title, summary = flat(card.title) or "Request", visible(card.summary).strip("\n")
-    inert = arguments.inert(card)
+    inert = inert_of(card)
     length = utf16_len(title) + utf16_len(summary) + inert.length
     return _Call(place=place, turn=turn, card=card, title=title, summary=summary, inert=inert, length=length)
 

@@ -13,7 +13,7 @@ from channels.base import InboundChange, InboundMessage, ThreadKey
 from channels.discord import refs, wire_interactions, wire_text, wire_use
 from channels.discord import wire_messages as messages
 from channels.discord import wire_values as v
-from channels.discord.wire_json import Malformed, Node
+from channels.discord.wire_json import Node
 from channels.discord.wire_values import (
     ChannelInfo,
     Handle,
@@ -25,6 +25,7 @@ from channels.discord.wire_values import (
     Place,
     Scene,
 )
+from channels.tolerant import Malformed
 
 KIND_LIMIT: Final = 80  # characters of what an ignored payload is counted under
 

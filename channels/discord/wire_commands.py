@@ -9,10 +9,11 @@ from channels.base import Attachment, InboundMessage
 from channels.discord import refs, wire_text
 from channels.discord import wire_values as v
 from channels.discord.commands import ASK, ASK_ABOUT
-from channels.discord.wire_json import Malformed, Node
+from channels.discord.wire_json import Node
 from channels.discord.wire_use import Use
 from channels.discord.wire_values import Ignored, Parsed
 from channels.render.inbound import discord_decoded
+from channels.tolerant import Malformed
 
 _PROMPT: Final = "prompt"  # the option of /ask with the words
 _OTHERS: Final = frozenset(

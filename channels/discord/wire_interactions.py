@@ -14,9 +14,10 @@ from channels.discord import refs, wire_text
 from channels.discord import wire_values as v
 from channels.discord.refs import Control
 from channels.discord.wire_commands import autocomplete, command, value_of
-from channels.discord.wire_json import Malformed, Node
+from channels.discord.wire_json import Node
 from channels.discord.wire_use import Use, read_use
 from channels.discord.wire_values import Ignored, Parsed, Scene
+from channels.tolerant import Malformed
 
 _PING, _COMMAND, _COMPONENT, _AUTOCOMPLETE, _MODAL = 1, 2, 3, 4, 5  # types of interactions
 _BUTTON, _SELECT = 2, 3  # types of components

@@ -9,9 +9,10 @@ from typing import Final
 from channels.base import InboundChange, InboundMessage, ThreadKey
 from channels.discord import refs, wire_text
 from channels.discord import wire_values as v
-from channels.discord.wire_json import Malformed, Node
+from channels.discord.wire_json import Node
 from channels.discord.wire_values import Ignored, Me, Parents, Parsed, Place, Scene
 from channels.render.inbound import discord_decoded
+from channels.tolerant import Malformed
 
 BULK_LIMIT: Final = 200  # messages that are taken away at once; Discord itself allows half of that
 

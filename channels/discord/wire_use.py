@@ -7,8 +7,9 @@ from typing import Final
 
 from channels.base import Actor
 from channels.discord import wire_values as v
-from channels.discord.wire_json import Malformed, Node
+from channels.discord.wire_json import Node
 from channels.discord.wire_values import Handle, Ignored, Place, PlaceWanted, Scene
+from channels.tolerant import Malformed
 
 _ELSEWHERE_PRIVATE: Final = 2  # context: a conversation among people, without the bot
 

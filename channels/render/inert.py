@@ -47,6 +47,11 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(lambda match: escaped(match[0]), text)
 
 
+def flat(text: str) -> str:
+    """Inert text on one line: an option or a name cannot imitate the line below it."""
+    return visible(text).replace("\n", " ↵ ").strip()
+
+
 def tame(text: str) -> str:
     """Prose with control characters and changes of direction spelled out, the rest untouched."""
     if (text.isascii() and text.isprintable()) or _SUSPECT.search(text) is None:

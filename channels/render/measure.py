@@ -58,3 +58,15 @@ def grapheme_floor(text: str, start: int, index: int) -> int:
             break
         boundary = match.start()
     return boundary if boundary > start else index
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` UTF-16 units, cut between two graphemes; an ellipsis where something is missing."""
+    if utf16_len(text) <= limit:
+        return text
+    units = text.encode("utf-16-le", "surrogatepass")[: 2 * (limit - 1)]
+    kept = units.decode("utf-16-le", "surrogatepass")
+    end = len(kept)
+    if end and text[end - 1] != kept[-1]:  # half of a pair
+        end -= 1
+    return text[: grapheme_floor(text, 0, end)].rstrip() + "…"

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from channels.base import Button, Choice, unpack_press
-from channels.render.inert import visible
-from channels.render.measure import grapheme_floor, utf16_len
+from channels.render.inert import flat
+from channels.render.measure import cut, utf16_len
 from channels.slack.limits import (
     ACTION_ID,
     ACTIONS,
@@ -30,23 +30,6 @@ Json = dict[str, Any]
 
 SHOW: Final = "v"  # the choice that only shows a request to whoever may decide it
 _SPARE: Final = 200  # characters of a payload that Slack may count in another way than we do
-
-
-def cut(text: str, limit: int) -> str:
-    """At most `limit` UTF-16 units, cut between two graphemes; an ellipsis where something is missing."""
-    if utf16_len(text) <= limit:
-        return text
-    units = text.encode("utf-16-le", "surrogatepass")[: 2 * (limit - 1)]
-    kept = units.decode("utf-16-le", "surrogatepass")
-    end = len(kept)
-    if end and text[end - 1] != kept[-1]:  # half of a pair
-        end -= 1
-    return text[: grapheme_floor(text, 0, end)].rstrip() + "…"
-
-
-def flat(text: str) -> str:
-    """Inert text on one line: an option or a name cannot imitate the line below it."""
-    return visible(text).replace("\n", " ↵ ").strip()
 
 
 def size(blocks: Sequence[Json]) -> int:

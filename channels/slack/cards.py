@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from channels.base import Card
+from channels.render.arguments import ArgsFile, Inert, file_of, inert_of
+from channels.render.inert import flat
+from channels.render.measure import cut
 from channels.render.slack import escape_mrkdwn
 from channels.slack import arguments, choices, dress, several
-from channels.slack.arguments import ArgsFile, Inert
 from channels.slack.blocks import (
     Json,
     actions,
     button,
     context,
-    cut,
     fits,
-    flat,
     paragraph,
     refuses,
     rich,
@@ -55,7 +55,7 @@ def card(value: Card, *, file: ArgsFile | None = None, readable: bool = True, me
     if value.calls:
         drawn = several.blocks(value, file, readable=readable, mention=mention)
         return {"text": sentence(value), "blocks": drawn}
-    drawn, told = [], arguments.inert(value)
+    drawn, told = [], inert_of(value)
     for layout in _layouts(value, file, readable=readable, mention=mention):
         drawn = _blocks(value, told, layout)
         if fits(drawn):
@@ -66,10 +66,10 @@ def card(value: Card, *, file: ArgsFile | None = None, readable: bool = True, me
 def args_file(value: Card) -> ArgsFile | None:
     """The file that a card needs because it does not fit into one message, mentions and all; None when
     it does."""
-    file = arguments.file_of(value)
+    file = file_of(value, choices.full_list)
     if value.calls:
         return None if several.fits_whole(value) else file
-    told = arguments.inert(value)
+    told = inert_of(value)
     whole = {layout.style for layout in _whole(value, mention=True) if fits(_blocks(value, told, layout))}
     if whole - {"none"}:
         return None

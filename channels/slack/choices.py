@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from channels.base import Card, Choice
-from channels.render.measure import utf16_len
-from channels.slack.blocks import Json, choice_button, cut, flat, plain, section
+from channels.render.inert import flat
+from channels.render.measure import cut, utf16_len
+from channels.slack.blocks import Json, choice_button, plain, section
 from channels.slack.limits import CHECKBOXES, OPTION_GROUPS, OPTION_TEXT, OPTION_VALUE, OPTIONS
 from channels.slack.refs import PRESS
 

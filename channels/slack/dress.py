@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from channels.base import Card
-from channels.render.inert import visible
-from channels.render.measure import utf16_len
+from channels.render.arguments import ArgsFile
+from channels.render.inert import flat, visible
+from channels.render.measure import cut, utf16_len
 from channels.slack import refs
-from channels.slack.arguments import ArgsFile
-from channels.slack.blocks import Json, cut, flat, header, paragraph, rich, words
+from channels.slack.blocks import Json, header, paragraph, rich, words
 from channels.slack.limits import ASKED, HEADER
 
 ALL: Final = -1  # room for everything

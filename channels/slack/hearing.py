@@ -29,9 +29,9 @@ from channels.base import (
     TargetGone,
     ThreadKey,
 )
+from channels.render.measure import cut
 from channels.slack import modals, refs, render, wire
 from channels.slack import wire_values as v
-from channels.slack.blocks import cut
 from channels.slack.calls import Calls
 from channels.slack.errors import Refused, TokenRefused
 from channels.slack.homes import Homes

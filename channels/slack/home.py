@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from channels.base import Card
-from channels.render.inert import visible
-from channels.render.measure import utf16_len
+from channels.render.arguments import inert_of
+from channels.render.inert import flat, visible
+from channels.render.measure import cut, utf16_len
 from channels.slack import arguments, cards, choices, several
 from channels.slack.blocks import (
     Json,
     context,
-    cut,
-    flat,
     header,
     paragraph,
     rich,
@@ -119,7 +118,7 @@ def _is_short(card: Card) -> bool:
     """Whether the list shows all that a person must have read."""
     return (
         len(card.fields) <= _FIELDS
-        and arguments.inert(card).length <= _ROOM
+        and inert_of(card).length <= _ROOM
         and utf16_len(visible(card.summary)) <= _SUMMARY
         and utf16_len(flat(card.title)) <= _TITLE
     )
@@ -128,8 +127,8 @@ def _is_short(card: Card) -> bool:
 def _arguments(card: Card) -> list[Json]:
     """Every argument and the preview, or beginnings of these."""
     if _is_short(card):
-        return arguments.whole(arguments.inert(card))
-    return arguments.beginnings(arguments.inert(card), _BEGINNINGS)
+        return arguments.whole(inert_of(card))
+    return arguments.beginnings(inert_of(card), _BEGINNINGS)
 
 
 def _controls(card: Card) -> int:

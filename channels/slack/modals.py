@@ -15,9 +15,9 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from channels.base import Form, FormField
-from channels.render.inert import visible
-from channels.render.measure import utf16_len
-from channels.slack.blocks import Json, cut, flat, plain, preformatted, rich, section, size
+from channels.render.inert import flat, visible
+from channels.render.measure import cut, utf16_len
+from channels.slack.blocks import Json, plain, preformatted, rich, section, size
 from channels.slack.limits import (
     BLOCK_ID,
     CHECKBOXES,

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from channels.base import Actor, OutboundMessage
 from channels.render.inert import visible
-from channels.render.measure import utf16_len
+from channels.render.measure import cut, utf16_len
 from channels.render.slack import escape_mrkdwn, slack_messages
-from channels.slack.blocks import context, cut, fits, section
+from channels.slack.blocks import context, fits, section
 from channels.slack.limits import LIMITS, SECTION
 
 Json = dict[str, Any]

@@ -12,18 +12,16 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from channels.base import Button, Card
-from channels.render.inert import visible
-from channels.render.measure import utf16_len
+from channels.render.arguments import ArgsFile, Inert, inert_of
+from channels.render.inert import flat, visible
+from channels.render.measure import cut, utf16_len
 from channels.slack import arguments, dress
-from channels.slack.arguments import ArgsFile, Inert
 from channels.slack.blocks import (
     Json,
     actions,
     button,
     context,
-    cut,
     fits,
-    flat,
     paragraph,
     refuses,
     rich,
@@ -52,7 +50,7 @@ class Call:
 
 
 def read(place: int, card: Card) -> Call:
-    title, summary, inert = flat(card.title) or "Request", visible(card.summary), arguments.inert(card)
+    title, summary, inert = flat(card.title) or "Request", visible(card.summary), inert_of(card)
     length = utf16_len(title) + utf16_len(summary) + inert.length
     return Call(place=place, card=card, title=title, summary=summary, inert=inert, length=length)
 

@@ -7,8 +7,8 @@ from collections import OrderedDict
 from typing import Final
 
 from channels.base import Card, MessageRef, PayloadRefused, TargetGone, ThreadKey
+from channels.render.arguments import ArgsFile
 from channels.slack import cards, refs
-from channels.slack.arguments import ArgsFile
 from channels.slack.calls import Calls
 from channels.slack.files import Files
 

@@ -27,6 +27,7 @@ from channels.slack.wire_values import (
     Parsed,
     PeopleChanged,
 )
+from channels.tolerant import Malformed
 
 __all__ = [
     "KIND_LIMIT",
@@ -114,7 +115,7 @@ def parse(kind: Kind, payload: object, me: Me, *, mention: Mention = "start", no
     node = Node(payload)
     try:
         parsed = _read(kind, node, me, mention, now)
-    except v.Malformed as error:
+    except Malformed as error:
         parsed = Ignored(reason=f"{v.MALFORMED}: {error}", unknown=True)
     if isinstance(parsed, Ignored):
         return Ignored(reason=parsed.reason, kind=_kind_of(kind, node), unknown=parsed.unknown)

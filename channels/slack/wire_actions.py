@@ -15,6 +15,7 @@ from channels.slack import refs
 from channels.slack import wire_values as v
 from channels.slack.wire_messages import quoted_message
 from channels.slack.wire_values import Ignored, Me, Node, Parsed
+from channels.tolerant import Malformed
 
 CHOSEN: Final = "chosen"  # the value of a press that confirms several options
 HELP: Final = "/help"
@@ -105,7 +106,7 @@ def _actions(payload: Node, me: Me, now: float) -> Parsed:
             return means
         found = found or means
     if found is None:
-        raise v.Malformed("actions")
+        raise Malformed("actions")
     return found
 
 
@@ -214,7 +215,7 @@ def _submitted(payload: Node, me: Me, now: float) -> Parsed:
 def _form(payload: Node, view: Node, me: Me, now: float) -> Parsed:
     place = refs.unpack_form(view.text("private_metadata"))
     if place is None:
-        raise v.Malformed("view.private_metadata")
+        raise Malformed("view.private_metadata")
     view_id = view.need("id")
     press = InboundPress(
         thread=place.thread,
@@ -236,7 +237,7 @@ def _form(payload: Node, view: Node, me: Me, now: float) -> Parsed:
 def _ask(payload: Node, view: Node, me: Me, now: float) -> Parsed:
     place = refs.unpack_ask(view.text("private_metadata"))
     if place is None:
-        raise v.Malformed("view.private_metadata")
+        raise Malformed("view.private_metadata")
     typed = [one.text("value").strip() for one in _inputs(view.at("state"))]
     view_id = view.need("id")
     message = InboundMessage(

@@ -1,4 +1,4 @@
-"""What a payload of Slack means to us, as values; and a way to read JSON that trusts nothing in it."""
+"""What a payload of Slack means to us, as values; and its JSON, read with no trust in it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from channels.base import Actor, Attachment, InboundChange, InboundMessage, InboundPress, ThreadKey
 from channels.slack import refs
+from channels.tolerant import TolerantNode, needed
 
 Kind = Literal["event", "interactive", "command"]
 Mention = Literal["start", "always", "never"]
@@ -170,50 +171,14 @@ Parsed = (
 # ---- reading
 
 
-class Malformed(Exception):
-    """A shape that we know lacks what it must have. Never leaves the parser."""
+class Node(TolerantNode):
+    """A piece of JSON that knows timestamps and sizes."""
 
-
-_SURROGATES: Final = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
-
-
-class Node:
-    """A piece of JSON. Everything that is not there or of another type reads as empty."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-    def at(self, *path: str) -> Node:
-        value: object = self.value
-        for key in path:
-            value = value.get(key) if isinstance(value, Mapping) else None
-        return Node(value)
-
-    def __bool__(self) -> bool:
-        return isinstance(self.value, Mapping) and bool(self.value)
-
-    def text(self, *path: str) -> str:
-        """The string there, without halves of surrogate pairs, which no store takes."""
-        value = self.at(*path).value
-        if not isinstance(value, str):
-            return ""
-        return value if value.isascii() else value.translate(_SURROGATES)
-
-    def need(self, *path: str) -> str:
-        """The string there. Raises Malformed when it is missing or empty."""
-        text = self.text(*path)
-        if not text:
-            raise Malformed(".".join(path))
-        return text
+    __slots__ = ()
 
     def need_ts(self, *path: str) -> str:
         """The timestamp there. Raises Malformed when there is none."""
-        text = self.text(*path)
-        if not refs.is_ts(text):
-            raise Malformed(".".join(path))
-        return text
+        return needed(self.ts(*path), path)
 
     def ts(self, *path: str) -> str:
         """The timestamp there, "" for none."""
@@ -222,20 +187,7 @@ class Node:
 
     def size(self, *path: str) -> int:
         """The whole number there, 0 for none or a negative one."""
-        value = self.at(*path).value
-        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-    def flag(self, *path: str) -> bool:
-        return self.at(*path).value is True
-
-    def nodes(self, *path: str) -> Iterator[Node]:
-        value = self.at(*path).value
-        yield from map(Node, value if isinstance(value, list) else ())
-
-    def items(self, *path: str) -> Iterator[tuple[str, Node]]:
-        value = self.at(*path).value
-        for key, item in value.items() if isinstance(value, Mapping) else ():
-            yield str(key), Node(item)
+        return max(self.number(*path) or 0, 0)
 
 
 def actor_of(me: Me, user: str, *teams: str) -> Actor:

@@ -34,6 +34,7 @@ from channels.base import (
     TargetGone,
     ThreadKey,
 )
+from channels.render.arguments import ArgsFile
 from channels.telegram import cards, forms, render, wire
 from channels.telegram.asking import Asking, remember
 from channels.telegram.calls import Calls
@@ -318,7 +319,7 @@ class TelegramChannel:
             readable = await self._attach(target, card, file, message_id)
         await self._calls.change(ref, cards.card(card, file=file, readable=readable))
 
-    async def _attach(self, target: ThreadKey, card: Card, file: cards.ArgsFile, reply_to: int) -> bool:
+    async def _attach(self, target: ThreadKey, card: Card, file: ArgsFile, reply_to: int) -> bool:
         """Deliver the arguments as a file, once; False when the platform refuses it here."""
         key = (target.conversation, f"{card.card_id} {file.sha256}")
         if key not in self._attached:

@@ -5,28 +5,16 @@ What does not fit into one message is whole in one file; the message then has th
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from channels.base import Button, Card, CardField, Choice, unpack_press
+from channels.render.arguments import ArgsFile
 from channels.render.inert import visible
 from channels.telegram import forms
 from channels.telegram.limits import LIMITS, MENTIONS, ROW
 from channels.telegram.render import Drawn, Key, Words, cut, fits, inert
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArgsFile:
-    """All arguments of a card's calls as a file that people can read, with the hash that the card shows."""
-
-    name: str
-    content: bytes
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.content).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

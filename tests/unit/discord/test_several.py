@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from channels.base import Button, Card, CardField, Form, InboundPress
 from channels.discord import cards, several, wire
-from channels.discord.arguments import ArgsFile
 from channels.discord.limits import CALLS, OPTIONS
 from channels.discord.refs import read_control
 from channels.discord.wire_values import FormWanted
+from channels.render.arguments import ArgsFile
 from channels.render.inert import visible
 from tests.contracts.channel_cards import ending_in
 from tests.contracts.harness import a_shared_card, decide, in_order, settled

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from channels.base import Actor, Button, CardField, Form, FormField
 from channels.render.inert import visible
-from channels.render.measure import utf16_len
+from channels.render.measure import cut, utf16_len
 from channels.slack import cards
-from channels.slack.blocks import cut
 from tests.contracts.harness import an_approval, in_order, settled
 from tests.unit.slack.blockkit import checked_message, codes, controls, labels, live, shown, walk
 
