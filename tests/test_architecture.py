@@ -31,7 +31,7 @@ HOMES: dict[str, str | tuple[str, ...]] = {
     "slack_bolt": "channels/slack/",
     "slack_sdk": "channels/slack/",
     "sqlite3": "gateway/store/sqlite",
-    "starlette": ("channels/web/", "channels/telegram/webhook", "channels/slack/listener"),
+    "starlette": ("channels/web/", "channels/posted", "channels/telegram/webhook", "channels/slack/listener"),
     "sse_starlette": "channels/web/",
     "telegram": "channels/telegram/",
     "typer": "gateway/cli",

@@ -6,29 +6,23 @@ alike, over the bytes as they came, before any of them is read.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import hashlib
 import hmac
 import json
 import logging
-import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import parse_qsl
 
-import uvicorn
 from slack_bolt.response import BoltResponse
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
+from channels.posted import PostListener
 from channels.slack.limits import SIGNATURE_SECONDS
 
 log = logging.getLogger("channels.slack")
 
-LARGEST: Final = 1_000_000  # bytes of one request; a submitted view has some 250,000 at most
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 
 
@@ -52,14 +46,6 @@ def is_signed(secret: str, headers: Mapping[str, str], body: bytes, now: float) 
     return hmac.compare_digest(signature(secret, timestamp, body).encode(), given.encode("utf-8", "replace"))
 
 
-class _Server(uvicorn.Server):
-    """Runs inside our loop: the process's signals are the gateway's business."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 class Listener:
     """The listening side. `take(body, headers)` answers a request that was signed. `now`: Unix seconds."""
 
@@ -72,54 +58,24 @@ class Listener:
         take: Callable[[str, Mapping[str, str]], Awaitable[BoltResponse]],
         now: Callable[[], float] = time.time,
     ) -> None:
-        self.port = port
-        self._host, self._path, self._secret, self._take, self._now = host, path, secret, take, now
+        self._secret, self._take, self._now = secret, take, now
         self.refusals = 0  # requests that were not signed
-        self._server: _Server | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._listening = PostListener(host, port, path, self._respond)
+
+    @property
+    def port(self) -> int:
+        """Where we listen."""
+        return self._listening.port
 
     async def start(self) -> None:
         """Listen. Raises OSError when the port is taken."""
-        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
-        # The protocol is named, else asyncio leaves Nagle on and an answer can wait 40 ms for an ACK.
-        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            sock.bind((self._host, self.port))
-        except OSError:
-            sock.close()
-            raise
-        self.port = sock.getsockname()[1]
-        config = uvicorn.Config(
-            self._app,
-            interface="asgi3",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=5,
-        )
-        self._server = _Server(config)
-        self._task = asyncio.create_task(self._server.serve([sock]), name="slack listener")
+        await self._listening.start()
 
     async def stop(self) -> None:
         """Stop listening; requests in flight end first."""
-        if self._server is not None and self._task is not None:
-            self._server.should_exit = True
-            await asyncio.wait({self._task}, timeout=10)
+        await self._listening.stop()
 
-    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = await self._respond(Request(scope, receive))
-        await response(scope, receive, send)
-
-    async def _respond(self, request: Request) -> Response:
-        if request.method != "POST" or request.url.path != self._path:
-            return Response(status_code=404)
-        body = await _read(request)
-        if body is None:
-            return Response(status_code=413)
+    async def _respond(self, request: Request, body: bytes) -> Response:
         if not is_signed(self._secret, request.headers, body, self._now()):
             self._refuse()
             return Response(status_code=401)
@@ -151,13 +107,3 @@ def _readable(body: bytes, media_type: str) -> str | None:
         return text if isinstance(json.loads(text), dict) else None
     except (ValueError, RecursionError):  # no JSON, or nested too deeply for anything of Slack's
         return None
-
-
-async def _read(request: Request) -> bytes | None:
-    """The body; None when it is larger than anything that Slack posts."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST:
-            return None
-    return bytes(body)

@@ -16,24 +16,21 @@ import hmac
 import json
 import logging
 import re
-import socket
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import uvicorn
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
+from channels.posted import PostListener
 from channels.telegram import wire
 from channels.telegram.limits import ALBUM_SECONDS, GAP_SECONDS
 
 log = logging.getLogger("channels.telegram")
 
-LARGEST = 1_000_000  # bytes of one update
 _KEPT: Final = 200  # numbers of updates remembered that went into an album
 HEADER = "X-Telegram-Bot-Api-Secret-Token"
 PORTS = (443, 80, 88, 8443)
@@ -59,14 +56,6 @@ class WebhookSettings:
             raise ValueError("the webhook's secret must be 1 to 256 of A-Z a-z 0-9 _ -")
 
 
-class _Server(uvicorn.Server):
-    """Runs inside our loop: the process's signals are the gateway's business."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 class _Album:
     """The pieces so far of an album that still grows, and the status for all of them."""
 
@@ -82,9 +71,7 @@ class WebhookListener:
     def __init__(
         self, settings: WebhookSettings, handle: Callable[[dict[str, Any]], Awaitable[None]]
     ) -> None:
-        self.port = settings.port
         self._settings, self._handle = settings, handle
-        self._path = urlsplit(settings.url).path or "/"
         self._one_at_a_time = asyncio.Lock()
         self._albums: dict[tuple[str, str], _Album] = {}
         self._taken: deque[int] = deque(maxlen=_KEPT)
@@ -92,54 +79,30 @@ class WebhookListener:
         self._newest: int | None = None  # the highest number that has come
         self._waiting: list[int] = []
         self._came = asyncio.Condition()
-        self._server: _Server | None = None
-        self._task: asyncio.Task[None] | None = None
+        path = urlsplit(settings.url).path or "/"
+        self._listening = PostListener(
+            settings.host, settings.port, path, self._respond, admits=self._refusal
+        )
+
+    @property
+    def port(self) -> int:
+        """Where we listen."""
+        return self._listening.port
 
     async def start(self) -> None:
         """Listen. Raises OSError when the port is taken."""
-        family = socket.AF_INET6 if ":" in self._settings.host else socket.AF_INET
-        # The protocol is named, else asyncio leaves Nagle on and an answer can wait 40 ms for an ACK.
-        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            sock.bind((self._settings.host, self._settings.port))
-        except OSError:
-            sock.close()
-            raise
-        self.port = sock.getsockname()[1]
-        config = uvicorn.Config(
-            self._app,
-            interface="asgi3",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=5,
-        )
-        self._server = _Server(config)
-        self._task = asyncio.create_task(self._server.serve([sock]), name="telegram webhook")
+        await self._listening.start()
 
     async def stop(self) -> None:
         """Stop listening; requests in flight end first."""
-        if self._server is not None and self._task is not None:
-            self._server.should_exit = True
-            await asyncio.wait({self._task}, timeout=10)
+        await self._listening.stop()
 
-    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = await self._respond(Request(scope, receive))
-        await response(scope, receive, send)
-
-    async def _respond(self, request: Request) -> Response:
-        if request.method != "POST" or request.url.path != self._path:
-            return Response(status_code=404)
+    def _refusal(self, request: Request) -> int | None:
         given = request.headers.get(HEADER, "")
-        if not hmac.compare_digest(given.encode(), self._settings.secret.encode()):
-            return Response(status_code=403)
-        body = await _read(request)
-        if body is None:
-            return Response(status_code=413)
+        known = hmac.compare_digest(given.encode(), self._settings.secret.encode())
+        return None if known else 403
+
+    async def _respond(self, request: Request, body: bytes) -> Response:
         try:
             update = json.loads(body)
         except ValueError:
@@ -216,13 +179,3 @@ class WebhookListener:
             )
             return 503
         return 200
-
-
-async def _read(request: Request) -> bytes | None:
-    """The body; None when it is larger than any update."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST:
-            return None
-    return bytes(body)

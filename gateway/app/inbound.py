@@ -197,13 +197,13 @@ class CardPresses:
 
     async def _repaint(self, press: InboundPress, record: PendingRecord) -> None:
         """A press on a card that is decided came from an old screen: it is drawn once more."""
-        key, ref = key_in(press.thread), press.message_ref
+        ref = press.message_ref
         copies = await self._store.card_copies(record.id)
         copy = next((copy for copy in copies if ref in copy.refs), None)
         if ref is None or copy is None or press.listed:
             return
         row = Outgoing(
-            key=copy.key if copy.key[:3] != key[:3] else key,
+            key=copy.key,
             kind="redraw",
             payload={"revealed": True} if copy.revealed else {},
             pending_id=record.pending.card_id,

@@ -10,8 +10,9 @@ import httpx
 import pytest
 
 from channels.base import ChannelDown
+from channels.posted import LARGEST
 from channels.telegram.adapter import TelegramChannel
-from channels.telegram.webhook import HEADER, LARGEST, WebhookSettings
+from channels.telegram.webhook import HEADER, WebhookSettings
 from tests.contracts.harness import Inbox
 from tests.platforms.telegram import TelegramServer
 from tests.platforms.telegram.driving import TOKEN, quick

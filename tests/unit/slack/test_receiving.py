@@ -12,8 +12,9 @@ from urllib.parse import urlencode
 import pytest
 
 from channels.base import ChannelDown
+from channels.posted import LARGEST
 from channels.slack.errors import SocketModeOff, TokenRefused
-from channels.slack.listener import LARGEST, is_signed, signature
+from channels.slack.listener import is_signed, signature
 from channels.slack.sockets import LONGEST, LONGEST_DOWN, _backoff
 from tests.contracts.harness import Inbox
 from tests.platforms.slack import SlackServer
