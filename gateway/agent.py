@@ -7,7 +7,7 @@ from typing import Literal
 
 from gateway.errors import ConfigError
 from gateway.gate import Gate
-from gateway.tools.base import Tool
+from gateway.tools.base import Tool, ToolSource
 
 Busy = Literal["queue", "steer", "interrupt"]
 WhilePending = Literal["queue", "supersede", "answer"]
@@ -16,6 +16,9 @@ WhilePending = Literal["queue", "supersede", "answer"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """One agent. `model` is the name of a configured model; `run_agent` is handed the model itself.
+
+    sources: further tools, which may change between two steps. Of tools with the same name the agent's
+    own win, then those of the first source.
 
     max_tokens, deadline: input plus output tokens, and seconds of work, of one turn; None: no limit.
     stall_after: identical replies (text and calls) in a row that end the turn as `stalled`.
@@ -29,6 +32,7 @@ class Agent:
     model: str = "main"
     failover: tuple[str, ...] = ()
     tools: tuple[Tool, ...] = ()
+    sources: tuple[ToolSource, ...] = ()
     gate: Gate = field(default_factory=Gate)
     busy: Busy = "queue"
     while_pending: WhilePending = "queue"

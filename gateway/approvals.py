@@ -17,6 +17,7 @@ from gateway.budget import Spent
 from gateway.messages import Actor, Json, ToolResult
 from gateway.patience import Escalation, Quiet
 from gateway.questions import RUN_AGAIN, TREAT_AS_DONE, Question, answer_text
+from gateway.tools.base import Said
 from gateway.verdicts import GAVE_UP, closed, edit_note, expired, reads
 
 PendingKind = Literal["approval", "question"]
@@ -59,6 +60,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     requested_at: float = 0.0  # Unix seconds
     card: str = ""
     place: int = 0
+    session: str = ""  # of the subagent whose call it is, which has the row; empty: the loop's own
     remind: tuple[float, ...] = ()  # seconds after the request
     escalate: Escalation | None = None
     quiet: Quiet | None = None
@@ -87,6 +89,7 @@ class KnownCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     waiting: `pending` is still open. denied: a person said no, `result` says so.
     `note` is put before the result, so that the model learns what a person changed.
     `news`: `result` is told to watchers when the batch goes on; they have not seen it yet.
+    `said`: what was answered to questions of the call itself, by key: it runs again with them.
     """
 
     state: Literal["undecided", "allowed", "started", "done", "waiting", "denied"]
@@ -96,6 +99,7 @@ class KnownCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pending: Pending | None = None
     note: str = ""
     news: bool = False
+    said: dict[str, Said] = {}
 
 
 class TurnCheckpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -218,6 +222,9 @@ def settle(pending: Pending, resolution: Resolution, by: str) -> KnownCall:
     has spoken. Raises ValueError for a word that does not fit the kind."""
     if next_state(pending.kind, resolution) is None:
         raise ValueError(f"{type(resolution).__name__} does not settle a {pending.kind}")
+    if pending.question is not None and pending.question.about == "call":
+        said = {pending.question.key: _said(resolution)}
+        return KnownCall(state="allowed", args=pending.args, args_hash=pending.args_hash, said=said)
     match resolution:
         case Approve(edited_args=None):
             return KnownCall(state="allowed", args=pending.args, args_hash=pending.args_hash)
@@ -233,6 +240,16 @@ def settle(pending: Pending, resolution: Resolution, by: str) -> KnownCall:
             return _news(_error(pending, expired(_thing(pending), _seconds(pending))))
         case Supersede(by=cause):
             return _news(_error(pending, closed(cause, _thing(pending), by)))
+
+
+def _said(resolution: Resolution) -> Said:
+    match resolution:
+        case Answer(values=values):
+            return Said(values=values)
+        case Supersede(by=cause):
+            return Said(closed=cause)
+        case _:
+            return Said(closed="expired")
 
 
 def _news(result: ToolResult) -> KnownCall:

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
+import msgspec
+
 from gateway.agent import Agent
 from gateway.approvals import KnownCall, Pending, new_code
 from gateway.events import Decided
@@ -131,6 +133,7 @@ def _run_approved(call: ToolUse, tool: Tool, known: KnownCall, at: Circumstances
                 args_hash=digest,
                 note=known.note,
                 approved=True,
+                said=known.said,
                 redact=rule.redact,
                 grant=rule.grant,
             )
@@ -305,6 +308,12 @@ def _pending(
         escalate=decision.escalate if decision is not None else None,
         quiet=decision.quiet if decision is not None else None,
     )
+
+
+def asked_by_call(ready: Ready, question: Question, key: str, at: Circumstances) -> Pending:
+    """What a running call has to ask before it can go on."""
+    question = msgspec.structs.replace(question, about="call", key=key)
+    return _pending(ready.call, ready.tool, dict(ready.args), question, None, at)
 
 
 def _safe(text: str, args: dict[str, object], secret: Sequence[str]) -> str:

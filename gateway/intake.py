@@ -217,7 +217,7 @@ class Intake:
         if record is not None and (question := record.pending.question) is not None:
             typed = self._typed(record.agent, question, said.text)
             # What became of a cut-off call is never settled by a stray message.
-            wanted = typed.values is not None or not question.about
+            wanted = typed.values is not None or question.about != "unknown"
             roles = await self._resolutions.standing(said.actor, record)
             may = wanted and self._resolutions.may_decide(said.actor, roles, record)
             if may and await self._used_up(said, roles, record, typed):
@@ -239,7 +239,7 @@ class Intake:
         """What a message says to a question. With `while_pending = "answer"` nothing else is meant by
         it where the question takes an own answer: what does not fit is told, and the question stays."""
         typed = read_typed_answer(question, text)
-        own = not question.about and (question.allow_text or bool(question.parts))
+        own = question.about != "unknown" and (question.allow_text or bool(question.parts))
         if typed.values is not None or typed.fault or not own or self._while.get(agent) != "answer":
             return typed
         wrong = check_answer(question, (text.strip(),)) or "it does not fit the question"

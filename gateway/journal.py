@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from gateway.messages import Json, Message, ToolResult, ToolUse
-from gateway.tools.base import Tool
+from gateway.tools.base import Said, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
     """One call that may run: `args` are the canonical ones, `note` goes before its result,
     `redact` names arguments that a rule masks besides the tool's own secrets. `approved`: somebody or
-    a rule had allowed it before this run; `grant`: the id of the grant that allows it."""
+    a rule had allowed it before this run; `grant`: the id of the grant that allows it. `said`: what was
+    answered to questions of this call."""
 
     call: ToolUse
     tool: Tool
@@ -24,6 +25,7 @@ class Ready:
     approved: bool = False
     redact: tuple[str, ...] = ()
     grant: str = ""
+    said: Mapping[str, Said] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ import msgspec
 
 from gateway.approvals import Approve, KnownCall, TurnCheckpoint, settle
 from gateway.store.rows import CallRecord, PendingRecord
+from gateway.tools.base import Said
 
 
 def known_calls(calls: Sequence[CallRecord], decisions: Sequence[PendingRecord]) -> dict[str, KnownCall]:
@@ -30,7 +31,8 @@ def _known(call: CallRecord, about: Sequence[PendingRecord]) -> KnownCall:
     if asked is not None:
         if asked.decision is None:
             return KnownCall(state="waiting", pending=asked.pending)
-        return settle(asked.pending, asked.decision, asked.decided_by)
+        known = settle(asked.pending, asked.decision, asked.decided_by)
+        return msgspec.structs.replace(known, said=_said(about)) if known.said else known
     if call.state == "waiting":
         return KnownCall(state="undecided")
     if call.state == "started":
@@ -43,11 +45,25 @@ def _started(call: CallRecord, about: Sequence[PendingRecord]) -> KnownCall:
     for record in reversed(about):
         if isinstance(record.decision, Approve):
             allowed = settle(record.pending, record.decision, record.decided_by)
-            return msgspec.structs.replace(allowed, state="started")
-    return KnownCall(state="started", args=call.args, args_hash=call.args_hash)
+            return msgspec.structs.replace(allowed, state="started", said=_said(about))
+    return KnownCall(state="started", args=call.args, args_hash=call.args_hash, said=_said(about))
+
+
+def _said(about: Sequence[PendingRecord]) -> dict[str, Said]:
+    """Everything that was answered to what the call itself asked, in whichever of its runs."""
+    said: dict[str, Said] = {}
+    for record in about:
+        if record.decision is not None:
+            said |= settle(record.pending, record.decision, record.decided_by).said
+    return said
 
 
 def new_pendings(checkpoint: TurnCheckpoint, decisions: Sequence[PendingRecord]) -> list[str]:
-    """Ids of the checkpoint's pendings that nobody was asked about yet."""
+    """Ids of the checkpoint's pendings that nobody was asked about yet. A subagent's are asked about by
+    its own session."""
     asked = {record.id for record in decisions}
-    return [pending_id for pending_id in checkpoint.outstanding if pending_id not in asked]
+    return [
+        pending_id
+        for pending_id, pending in checkpoint.outstanding.items()
+        if pending_id not in asked and not pending.session
+    ]

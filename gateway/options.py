@@ -18,6 +18,7 @@ from gateway.journal import Journal, MemoryJournal
 from gateway.messages import Message
 from gateway.outcome import Outcome
 from gateway.providers.base import Model, Usage
+from gateway.tools.base import Subagents
 
 
 class Approver(Protocol):
@@ -46,6 +47,7 @@ class LoopOptions:
     turn_id: str = ""
     spent: Spent = field(default_factory=Spent)
     known: Mapping[str, KnownCall] = field(default_factory=dict)
+    subagents: Subagents | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,14 +37,16 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What `ask_user` asks. `min` and `max`: how many options, with `multi`. `kind`: what an own answer
-    has to be. `about` is "unknown" when the gateway itself asks after a crash. `parts`: several questions
+    has to be. `about` is "unknown" when the gateway itself asks after a crash, "call" when the
+    call itself asks while it runs (`key`: which of its questions). `parts`: several questions
     that are answered together, each with its `name`; `text` is then what they are about."""
 
     text: str
     options: tuple[Option, ...] = ()
     multi: bool = False
     allow_text: bool = True
-    about: Literal["", "unknown"] = ""
+    about: Literal["", "unknown", "call"] = ""
+    key: str = ""
     kind: AnswerKind = "text"
     min: int = 1
     max: int | None = None

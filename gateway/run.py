@@ -6,12 +6,16 @@ Each method is one phase of a step (guard, reason, bucket, act, observe) or one 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from operator import is_
 from typing import Literal, TypeVar
 
+import msgspec
+
 from gateway.agent import Agent
-from gateway.approvals import KnownCall, Resolution, TurnCheckpoint, settle
-from gateway.bucket import Buckets, Circumstances, refuse_all, sort_calls
+from gateway.approvals import KnownCall, Pending, Resolution, TurnCheckpoint, settle
+from gateway.bucket import Buckets, Circumstances, asked_by_call, refuse_all, sort_calls
 from gateway.budget import Budget, Meter
 from gateway.cancel import Stopped
 from gateway.errors import IntelligenceUnavailable, ModelError, ModelRejected
@@ -29,6 +33,7 @@ from gateway.events import (
     ToolFinished,
 )
 from gateway.history import unique_ids
+from gateway.journal import Ready
 from gateway.messages import Message, Text, Thinking, ToolResult, ToolUse, tool_results
 from gateway.options import Approver, LoopInput, RunResult
 from gateway.outcome import Outcome
@@ -38,6 +43,7 @@ from gateway.squeeze import squeeze
 from gateway.tools.base import Tool
 from gateway.tools.lanes import LaneContext, run_lanes
 from gateway.tools.system import ASK_USER, READ_RESULT
+from gateway.tools.waiting import ChildWaits, NeedsAnswer
 from gateway.verdicts import SKIPPED, STOPPED
 
 T = TypeVar("T")
@@ -90,6 +96,7 @@ class Run:
 
     async def reason(self) -> Message | RunResult:
         """One model call: the reply, or the end of the turn. Raises Stopped."""
+        self.tools, self._specs = _toolset(self.agent)
         self._emit_budget()
         await self._compact_if_near_the_window()
         response = await self._complete()
@@ -211,14 +218,7 @@ class Run:
             buckets = refuse_all(batch.calls, reason, self.tools)
             await self.options.journal.assistant(batch, buckets.rows)
             return buckets
-        at = Circumstances(
-            agent=self.agent,
-            tools=self.tools,
-            gate=self.options.gate or self.agent.gate,
-            scope=self.options.scope,
-            session_id=self.options.session_id,
-            now=self._clock.now(),
-        )
+        at = self._circumstances()
         buckets = sort_calls(batch.calls, known, at)
         if fresh:
             await self.options.journal.assistant(batch, buckets.rows)
@@ -227,6 +227,16 @@ class Run:
         if self.options.approver is not None and buckets.waiting and self.closed_by(buckets) is None:
             return await self._ask_at_hand(self.options.approver, batch, buckets, at)
         return buckets
+
+    def _circumstances(self) -> Circumstances:
+        return Circumstances(
+            agent=self.agent,
+            tools=self.tools,
+            gate=self.options.gate or self.agent.gate,
+            scope=self.options.scope,
+            session_id=self.options.session_id,
+            now=self._clock.now(),
+        )
 
     def _why_stop_before_acting(self, batch: Message) -> tuple[Outcome, str] | None:
         if self._cut:
@@ -289,15 +299,53 @@ class Run:
                 self._tell(call, buckets.settled[call.id])
         if self.closed_by(buckets) is not None:
             return {}
-        context = LaneContext(
-            session_id=self.options.session_id,
-            turn_id=self.options.turn_id,
-            journal=self.options.journal,
-            emit=self.emit,
-            cancel=self.options.cancel,
-            left=lambda: self.meter.left(self._clock.monotonic()),
-        )
-        return await run_lanes(buckets.run, context)
+        results: dict[str, ToolResult] = {}
+        ready: Sequence[Ready] = buckets.run
+        while ready:
+            context = LaneContext(
+                session_id=self.options.session_id,
+                turn_id=self.options.turn_id,
+                journal=self.options.journal,
+                emit=self.emit,
+                cancel=self.options.cancel,
+                left=lambda: self.meter.left(self._clock.monotonic()),
+                subagents=self.options.subagents,
+                until_denied=self.agent.on_denial == "stop",
+            )
+            results |= await run_lanes(ready, context)
+            if context.denied:
+                buckets.denied = context.denied[0]
+            ready = await self._waits(ready, context, buckets)
+        return results
+
+    async def _waits(self, ready: Sequence[Ready], context: LaneContext, buckets: Buckets) -> Sequence[Ready]:
+        """Note what calls wait for; those that a person at hand could help at once, to run again."""
+        again = []
+        for one in ready:
+            match context.waits.get(one.call.id):
+                case NeedsAnswer(question=question, key=key):
+                    pending = asked_by_call(one, question, key, self._circumstances())
+                    answered = await self._answer_at_hand(one, pending)
+                    if answered is None:
+                        buckets.waiting.append(pending)
+                    else:
+                        again.append(answered)
+                case ChildWaits(session_id=child, pendings=pendings):
+                    buckets.waiting += [
+                        msgspec.structs.replace(p, call_id=one.call.id, session=p.session or child)
+                        for p in pendings
+                    ]
+        return again
+
+    async def _answer_at_hand(self, ready: Ready, pending: Pending) -> Ready | None:
+        """The call with its question answered; None when nobody is at hand, or says nothing."""
+        if self.options.approver is None or self.closing is not None:
+            return None
+        resolution = await self._at_hand(partial(self.options.approver.decide, pending))
+        if resolution is None:
+            return None
+        known = settle(pending, resolution, self.options.approver_name)
+        return replace(ready, said={**ready.said, **known.said})
 
     # ---- observe
 
@@ -379,22 +427,25 @@ class Run:
 
 
 Toolset = tuple[dict[str, Tool], tuple[ToolSpec, ...]]
-_toolsets: dict[int, tuple[Agent, Toolset]] = {}  # by the agent's identity: agents are few and live long
+# By the agent's identity: agents are few and live long. With what its sources had, to see a change.
+_toolsets: dict[int, tuple[Agent, list[tuple[Tool, ...]], Toolset]] = {}
 
 
 def _toolset(agent: Agent) -> Toolset:
-    """The built-in tools, then the agent's own, which replace those of the same name; and what the
-    model is told of them."""
+    """The built-in tools, then those of the agent's sources, then its own; later ones replace those of
+    the same name. And what the model is told of them."""
+    offered = [source.tools() for source in agent.sources]
     known = _toolsets.get(id(agent))
-    if known is not None and known[0] is agent:
-        return known[1]
-    tools = {tool.name: tool for tool in (ASK_USER, READ_RESULT, *agent.tools)}
+    if known is not None and known[0] is agent and all(map(is_, known[1], offered)):
+        return known[2]
+    foreign = [tool for tools in reversed(offered) for tool in tools]
+    tools = {tool.name: tool for tool in (ASK_USER, READ_RESULT, *foreign, *agent.tools)}
     specs = tuple(
         ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in tools.values()
     )
     if len(_toolsets) >= 256:
         _toolsets.clear()
-    _toolsets[id(agent)] = (agent, (tools, specs))
+    _toolsets[id(agent)] = (agent, offered, (tools, specs))
     return tools, specs
 
 

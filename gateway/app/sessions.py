@@ -260,7 +260,7 @@ def _whole_card(record: PendingRecord) -> web.PendingCard:
         options=_options(question),
         multi=question.multi,
         allow_text=question.allow_text,
-        about=question.about,
+        about="unknown" if question.about == "unknown" else "",
         home="" if record.key.channel in ("web", "cli") else record.key.channel,
         hint=question_hint(question),
         least=question.least,

@@ -23,9 +23,9 @@ import inspect
 import logging
 import threading
 import typing
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from typing import Any, Literal, Protocol, overload
 
 import jsonschema_rs
 import msgspec
@@ -46,15 +46,48 @@ class ToolOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What became of a question that the call itself had asked: a person's `values`, or, when nobody
+    answered, why it was `closed` ("expired", "/stop", ...)."""
+
+    values: tuple[str, ...] = ()
+    closed: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubagentCall:
+    """One call of a subagent. `only`: globs of tool names that its caller narrows it to; empty: no
+    narrowing."""
+
+    agent: str
+    text: str
+    only: tuple[str, ...] = ()
+    session_id: str
+    turn_id: str
+    call_id: str
+
+
+class Subagents(Protocol):
+    """Whoever runs subagents for a loop."""
+
+    async def call(self, order: SubagentCall) -> ToolOutput:
+        """Begin, or go on with, the conversation that this call has with the subagent, and return its last
+        words. Raises ChildWaits when it stopped for people, DeniedInside when a person said no."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
     """What a tool may know about the call. A parameter annotated with this type receives it and
-    is not part of the schema."""
+    is not part of the schema. `said`: answers to what earlier runs of this call have asked, by key
+    (see gateway.tools.waiting)."""
 
     call_id: str
     session_id: str
     turn_id: str
     idempotency_key: str  # the same for every run of one approved call
     full_result: Callable[[str], Awaitable[str | None]] | None = None  # of a call of this session
+    said: Mapping[str, Said] = field(default_factory=dict)
+    subagents: Subagents | None = None
 
 
 Handler = Callable[[Json, CallContext], Awaitable[str | ToolOutput]]
@@ -150,6 +183,13 @@ class Tool:
     def masked(self, args: Json, also: Iterable[str] = ()) -> Json:
         """The arguments as people may see them; `also`: what a rule wants masked besides."""
         return masked(args, [*self.secret, *also])
+
+
+class ToolSource(Protocol):
+    """Tools that come and go while agents run: those of a tool server."""
+
+    def tools(self) -> tuple[Tool, ...]:
+        """What there is now: the same object as long as nothing has changed."""
 
 
 MASK = "••••••"

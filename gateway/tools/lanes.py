@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gateway.cancel import CancelToken
 from gateway.errors import GatewayError, LeaseLost, StoreError, ToolError
@@ -18,18 +18,22 @@ from gateway.events import Event, ToolFinished, ToolStarted
 from gateway.journal import Journal, Ready
 from gateway.log import redact
 from gateway.messages import ToolResult
-from gateway.tools.base import CallContext, ToolOutput
+from gateway.tools.base import CallContext, Subagents, ToolOutput
 from gateway.tools.system import capped
+from gateway.tools.waiting import DeniedInside, Waits
 from gateway.verdicts import STOPPED
 
 GRACE = 0.5  # seconds that a call gets to end after it was told to
 _log = logging.getLogger(__name__)
-_abandoned: set[asyncio.Task[ToolOutput]] = set()  # kept referenced until they end by themselves
+_abandoned: set[asyncio.Task[ToolOutput | Waits]] = set()  # kept referenced until they end by themselves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneContext:
-    """What all calls of one step share. `left`: seconds until the turn's deadline, None: none."""
+    """What all calls of one step share. `left`: seconds until the turn's deadline, None: none.
+
+    Filled in while they run: `waits`, the calls that cannot go on by themselves, which get no result;
+    `denied`, what a subagent's call was refused with. With `until_denied` nothing begins after that."""
 
     session_id: str
     turn_id: str
@@ -37,14 +41,20 @@ class LaneContext:
     emit: Callable[[Event], None]
     cancel: CancelToken
     left: Callable[[], float | None]
+    subagents: Subagents | None = None
+    until_denied: bool = True
+    waits: dict[str, Waits] = field(default_factory=dict)
+    denied: list[str] = field(default_factory=list)
 
 
 async def run_lanes(ready: Sequence[Ready], context: LaneContext) -> dict[str, ToolResult]:
-    """Run these calls; the results by call id, one for each."""
+    """Run these calls; the results by call id, one for each that ended."""
     results: dict[str, ToolResult] = {}
     for safe, group in itertools.groupby(ready, key=lambda r: r.tool.safe):
         calls = list(group)
         for lane in [calls] if safe else [[call] for call in calls]:
+            if context.denied and context.until_denied:
+                return results
             results |= await _run_lane(lane, context)
     return results
 
@@ -58,7 +68,9 @@ async def _run_lane(lane: Sequence[Ready], context: LaneContext) -> dict[str, To
         context.emit(ToolStarted(call_id=ready.call.id, tool=ready.tool.name, args=shown))
     runs = [_Run(ready, context) for ready in lane]
     try:
-        return {run.ready.call.id: await run.result() for run in runs}
+        ended = {run.ready.call.id: await run.result() for run in runs}
+        context.waits.update({call_id: end for call_id, end in ended.items() if isinstance(end, Waits)})
+        return {call_id: end for call_id, end in ended.items() if isinstance(end, ToolResult)}
     finally:
         for run in runs:
             run.let_go()
@@ -74,13 +86,13 @@ class _Run:
         self.ready, self._context, self._started = ready, context, loop.time()
         left = context.left()
         self._limit = ready.tool.timeout if left is None else max(0.0, min(ready.tool.timeout, left))
-        self._ended: asyncio.Future[ToolResult] = loop.create_future()
+        self._ended: asyncio.Future[ToolResult | Waits] = loop.create_future()
         self._task = loop.create_task(_call(ready, context))
         self._timer = loop.call_later(self._limit, self._give_up, self._too_slow())
         self._unhook = context.cancel.hook(lambda: self._give_up(_stopped()))
         self._task.add_done_callback(self._settle)
 
-    async def result(self) -> ToolResult:
+    async def result(self) -> ToolResult | Waits:
         return await self._ended
 
     def let_go(self) -> None:
@@ -92,15 +104,17 @@ class _Run:
             self._task.cancel()
             _abandoned.add(self._task)
 
-    def _settle(self, task: asyncio.Task[ToolOutput]) -> None:
+    def _settle(self, task: asyncio.Task[ToolOutput | Waits]) -> None:
         if self._ended.done():
             _forget(task)
         elif task.cancelled():
             self._end(ToolOutput(text="the tool cancelled itself", is_error=True))
         elif (error := task.exception()) is not None:
             self._ended.set_exception(error)
+        elif isinstance(end := task.result(), Waits):
+            self._ended.set_result(end)
         else:
-            self._end(task.result())
+            self._end(end)
 
     def _give_up(self, output: ToolOutput) -> None:
         """Tell the call to end; whether it listens or not, its result is ours from now on."""
@@ -113,7 +127,7 @@ class _Run:
         loop = asyncio.get_running_loop()
         grace = loop.call_later(GRACE, self._end, output)
 
-        def ended(_: asyncio.Task[ToolOutput]) -> None:
+        def ended(_: asyncio.Task[ToolOutput | Waits]) -> None:
             grace.cancel()
             self._end(output)
 
@@ -135,7 +149,7 @@ class _Run:
         return ToolOutput(text=text, is_error=True)
 
 
-def _forget(task: asyncio.Task[ToolOutput]) -> None:
+def _forget(task: asyncio.Task[ToolOutput | Waits]) -> None:
     _abandoned.discard(task)
     if not task.cancelled() and (error := task.exception()) is not None:
         _log.warning("an abandoned call failed later: %s", redact(repr(error)))
@@ -155,19 +169,27 @@ def _stopped() -> ToolOutput:
     return ToolOutput(text=STOPPED, is_error=True)
 
 
-async def _call(ready: Ready, context: LaneContext) -> ToolOutput:
-    """Run the tool; whatever it raises is its error result, except the store's own failures."""
+async def _call(ready: Ready, context: LaneContext) -> ToolOutput | Waits:
+    """Run the tool; whatever it raises is its error result, except the store's own failures. What it
+    has to wait for is handed on: a set future can be awaited without being raised."""
     call = CallContext(
         call_id=ready.call.id,
         session_id=context.session_id,
         turn_id=context.turn_id,
         idempotency_key=f"{context.session_id}:{ready.call.id}",
         full_result=context.journal.full_result,
+        said=ready.said,
+        subagents=context.subagents,
     )
     try:
         outcome = await ready.tool.handler(ready.args, call)
     except (LeaseLost, StoreError):
         raise
+    except Waits as waits:
+        return waits
+    except DeniedInside as denied:
+        context.denied.append(str(denied))
+        return ToolOutput(text=str(denied), is_error=True)
     except (ToolError, GatewayError) as error:
         return ToolOutput(text=redact(str(error)), is_error=True)
     except (Exception, SystemExit) as error:  # authors raise anything; the model reads what it was
