@@ -7,12 +7,9 @@ Importing this module imports the SDK, which takes over a second: only a configu
 from __future__ import annotations
 
 import asyncio
-import base64
-import email.utils
 import json
 import re
-import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -28,12 +25,14 @@ from gateway.errors import (
     ModelRateLimited,
     ModelRejected,
 )
-from gateway.messages import File, Image, Json
+from gateway.messages import Json
 from gateway.providers.anthropic_reply import Accumulator
 from gateway.providers.anthropic_rules import validate
 from gateway.providers.anthropic_wire import Builder
 from gateway.providers.base import ModelRequest, ModelResponse, OnDelta
+from gateway.providers.conversation import read_file
 from gateway.providers.names import original_names
+from gateway.providers.waits import retry_after as asked_to_wait
 
 PROVIDER = "anthropic"
 DEFAULT_MAX_OUTPUT_TOKENS = 16_000
@@ -100,7 +99,8 @@ class AnthropicModel:
     base_url: another endpoint that speaks the same API. max_output_tokens: where the request names
     none. timeout: seconds of silence after which the answer counts as broken off. data_dir: the
     folder that the paths of pictures and files are below. thinking: the API's `thinking` object,
-    sent as it is; None leaves the choice to the model. Raises ConfigError without a key.
+    sent as it is; None leaves the choice to the model. extra: further fields of every request, sent as
+    they are. Raises ConfigError without a key.
     """
 
     def __init__(
@@ -113,12 +113,13 @@ class AnthropicModel:
         timeout: float = 120.0,
         data_dir: Path = Path(),
         thinking: Json | None = None,
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
         if not api_key:
             raise ConfigError("api_key", "is empty", "env:ANTHROPIC_API_KEY, say")
         self._model, self._key = model, api_key
         self._max_tokens = max_output_tokens or DEFAULT_MAX_OUTPUT_TOKENS
-        self._data_dir, self._thinking = data_dir, thinking
+        self._data_dir, self._thinking, self._extra = data_dir, thinking, dict(extra or {})
         self._files: dict[str, str | None] = {}
         self._builder = Builder(model_id=self.id, model=model, load=lambda part: self._files.get(part.path))
         self._client = anthropic.AsyncAnthropic(
@@ -158,7 +159,7 @@ class AnthropicModel:
 
     async def _body(self, request: ModelRequest) -> Json:
         read = {
-            part.path: await asyncio.to_thread(_read, self._data_dir, part)
+            part.path: await asyncio.to_thread(read_file, self._data_dir, part, MAX_FILE)
             for part in self._builder.unread(request.messages)
         }
         self._files = read  # no await until the body is built, so another session cannot interfere
@@ -178,7 +179,7 @@ class AnthropicModel:
     async def _events(self, body: dict[str, Any]) -> AsyncIterator[AsyncIterator[Any]]:
         """The open stream; whatever breaks it leaves as one of our errors."""
         try:
-            stream = await self._client.messages.create(**body, stream=True)
+            stream = await self._client.messages.create(**body, stream=True, extra_body=self._extra)
             try:
                 async with aclosing(_raw_events(stream.response)) as events:
                     yield events
@@ -219,7 +220,7 @@ def translated(error: Exception, *, secret: str = "") -> ModelError:
     if isinstance(error, anthropic.APIStatusError):
         if error.error_code in _SPENT:
             kind = ModelAuthError
-        retry_after = _retry_after(error.response.headers)
+        retry_after = asked_to_wait(error.response.headers)
         words = _words(error, secret)
     if kind is ModelRejected:
         too_long = isinstance(error, anthropic.ContentTooLargeError) or bool(_TOO_LONG.search(words))
@@ -237,27 +238,3 @@ def _words(error: anthropic.APIStatusError, secret: str) -> str:
     if error.api_message and isinstance(error.api_message, str):
         said += f": {error.api_message[:300]}"
     return said.replace(secret, "***") if secret else said
-
-
-def _retry_after(headers: httpx2.Headers) -> float | None:
-    """Seconds to wait as the endpoint says it: in ms, in seconds, or as a date."""
-    if (ms := _number(headers.get("retry-after-ms"))) is not None:
-        return ms / 1000
-    value = headers.get("retry-after")
-    if (seconds := _number(value)) is not None:
-        return seconds
-    date = email.utils.parsedate_tz(value) if value else None
-    return max(0.0, email.utils.mktime_tz(date) - time.time()) if date else None
-
-
-def _number(value: str | None) -> float | None:
-    return float(value) if value and re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", value.strip()) else None
-
-
-def _read(folder: Path, part: Image | File) -> str | None:
-    """Base64 of a file below the folder; None for one that is gone, outside, or too large."""
-    root = folder.resolve()
-    path = (root / part.path).resolve()
-    if not path.is_relative_to(root) or not path.is_file() or path.stat().st_size > MAX_FILE:
-        return None
-    return base64.b64encode(path.read_bytes()).decode()

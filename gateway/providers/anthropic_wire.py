@@ -17,31 +17,32 @@ prefix that the vendor compares.
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gateway.messages import File, Image, Json, Message, Text, Thinking, ToolResult, ToolUse
 from gateway.providers.base import ToolSpec
+from gateway.providers.conversation import (
+    BEGINNING,
+    GO_ON,
+    INTERRUPTED,
+    NO_OUTPUT,
+    Load,
+    clean,
+    files_of,
+    named_file,
+    nothing_loaded,
+    unused,
+    visible,
+    wire_id,
+)
 from gateway.providers.memo import IdentityMemo
 from gateway.providers.names import wire_name
+from gateway.providers.schemas import normalised
 
-Load = Callable[[Image | File], str | None]
-
-INTERRUPTED = "interrupted; may or may not have run"
-NO_OUTPUT = "(no output)"
-BEGINNING = "(The beginning of this conversation is not shown.)"
-GO_ON = "(Please go on.)"
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 _CACHE: Json = {"type": "ephemeral"}
-_ID = re.compile(r"[a-zA-Z0-9_-]+")
-_UNSUPPORTED_AT_TOP = ("anyOf", "oneOf", "allOf")
-
-
-def nothing_loaded(_: Image | File) -> None:
-    """A loader for conversations without pictures and files: each becomes a line of text."""
 
 
 def build(
@@ -79,16 +80,16 @@ class Builder:
             wired = [_tool(tool) for tool in tools]
             body["tools"] = [*wired[:-1], _marked(wired[-1])]
         if system.strip():
-            body["system"] = [_marked({"type": "text", "text": _clean(system)})]
+            body["system"] = [_marked({"type": "text", "text": clean(system)})]
         assembly = _Assembly()
-        for message in _visible(messages):
+        for message in visible(messages):
             assembly.add(message.role, self._convert(message))
         body["messages"] = _with_marks(assembly.finish())
         return body
 
     def unread(self, messages: Sequence[Message]) -> list[Image | File]:
         """The pictures and files that `build` is going to load: those of messages it has not seen."""
-        return [part for m in _visible(messages) if m not in self._convert for part in _files(m)]
+        return [part for m in visible(messages) if m not in self._convert for part in files_of(m)]
 
     def _converted(self, message: Message) -> _Converted:
         if message.role == "assistant":
@@ -155,36 +156,16 @@ class _Assembly:
     def _assistant(self, message: _Converted) -> None:
         if not self._wire:
             self._wire.append({"role": "user", "content": [_text(BEGINNING)]})
-        self._open = [_Call(id, self._unique(_wire_id(id))) for id in message.calls]
+        self._open = [_Call(id, unused(wire_id(id), self._used)) for id in message.calls]
         blocks = list(message.blocks)
         ids = iter(self._open)
         for index, block in enumerate(blocks):
-            if block["type"] == "tool_use" and (wire_id := next(ids).wire_id) != block["id"]:
-                blocks[index] = {**block, "id": wire_id}
+            if block["type"] == "tool_use" and (new := next(ids).wire_id) != block["id"]:
+                blocks[index] = {**block, "id": new}
         if self._wire[-1]["role"] == "assistant":
             self._wire[-1] = {"role": "assistant", "content": self._wire[-1]["content"] + blocks}
         else:
             self._wire.append({"role": "assistant", "content": blocks})
-
-    def _unique(self, wire_id: str) -> str:
-        candidate, number = wire_id, 1
-        while candidate in self._used:
-            number += 1
-            candidate = f"{wire_id}_{number}"
-        self._used.add(candidate)
-        return candidate
-
-
-def _visible(messages: Sequence[Message]) -> Sequence[Message]:
-    """What the last summary leaves. `gateway.history` puts it first already; in a log that still is
-    whole it stands for the first `covers` messages, or where it names none, for all before it."""
-    for index in range(len(messages) - 1, -1, -1):
-        if messages[index].kind == "summary":
-            if index == 0:
-                return messages
-            rest = messages[min(messages[index].covers or index, index) :]
-            return [messages[index], *(m for m in rest if m.kind not in ("summary", "trim"))]
-    return messages
 
 
 def _assistant(message: Message, *, own: bool) -> _Converted:
@@ -224,16 +205,16 @@ def _user(message: Message, load: Load) -> _Converted:
 
 
 def _text(text: str) -> Json:
-    return {"type": "text", "text": _clean(text)}
+    return {"type": "text", "text": clean(text)}
 
 
 def _tool_use(call: ToolUse) -> Json:
-    return {"type": "tool_use", "id": _wire_id(call.id), "name": wire_name(call.name), "input": call.input}
+    return {"type": "tool_use", "id": wire_id(call.id), "name": wire_name(call.name), "input": call.input}
 
 
 def _tool_result(result: ToolResult, load: Load) -> Json:
-    text = _clean(result.content) if result.content.strip() else NO_OUTPUT
-    block: Json = {"type": "tool_result", "tool_use_id": _wire_id(result.tool_use_id), "content": text}
+    text = clean(result.content) if result.content.strip() else NO_OUTPUT
+    block: Json = {"type": "tool_result", "tool_use_id": wire_id(result.tool_use_id), "content": text}
     if result.parts:
         block["content"] = [_text(text), *(_attachment(part, load) for part in result.parts)]
     if result.is_error:
@@ -246,30 +227,21 @@ def _attachment(part: Image | File, load: Load) -> Json:
     readable = kind == "image" or part.media_type == "application/pdf"
     data = load(part)
     if data is None or not readable:
-        state = ": it could not be read" if data is None else f", saved as {part.path}"
-        name = f"{'picture' if kind == 'image' else 'file'} {part.name or part.path}"
-        return _text(f"[{name}, {part.media_type}{state}]")
+        return _text(named_file(part, gone=data is None))
     return {"type": kind, "source": {"type": "base64", "media_type": part.media_type, "data": data}}
 
 
-def _interrupted(wire_id: str) -> Json:
-    return {"type": "tool_result", "tool_use_id": wire_id, "content": INTERRUPTED, "is_error": True}
-
-
-def _wire_id(id: str) -> str:
-    """Other vendors' ids hold characters that this one refuses."""
-    return (
-        id
-        if _ID.fullmatch(id)
-        else "call_" + hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    )
+def _interrupted(id: str) -> Json:
+    return {"type": "tool_result", "tool_use_id": id, "content": INTERRUPTED, "is_error": True}
 
 
 def _tool(tool: ToolSpec) -> Json:
-    schema = {key: value for key, value in tool.input_schema.items() if key not in _UNSUPPORTED_AT_TOP}
-    wired: Json = {"name": wire_name(tool.name), "input_schema": {**schema, "type": "object"}}
+    wired: Json = {
+        "name": wire_name(tool.name),
+        "input_schema": normalised(tool.input_schema, "anthropic"),
+    }
     if tool.description.strip():
-        wired["description"] = _clean(tool.description)
+        wired["description"] = clean(tool.description)
     return wired
 
 
@@ -285,22 +257,3 @@ def _with_marks(messages: list[Json]) -> list[Json]:
 
 def _marked(block: Json) -> Json:
     return {**block, "cache_control": _CACHE}
-
-
-def _clean(text: str) -> str:
-    """Half a surrogate pair is not text: it cannot be sent, so a replacement character goes instead."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def _files(message: Message) -> list[Image | File]:
-    found: list[Image | File] = []
-    for block in message.content:
-        if isinstance(block, Image | File):
-            found.append(block)
-        elif isinstance(block, ToolResult):
-            found += block.parts
-    return found

@@ -7,7 +7,8 @@ Promises of every adapter, checked by tests/contracts/model.py:
   Foreign exceptions never leave an adapter, and no error text holds the key.
 - One call of `complete` is one request. Retries, waits and failover belong to the loop's caller
   (`providers/retry.py`), so the SDK's own retries are switched off.
-- Deltas are for eyes only: the response is complete without them.
+- Deltas are for eyes only: the response is complete without them. An empty one says that the reply
+  begins anew; only `providers/retry.py` sends it.
 - Cancelling the task ends the request.
 - `input` of every ToolUse is a JSON object; what could not be read becomes `invalid`.
 """
@@ -46,12 +47,14 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one call. `cached` are input tokens read from the provider's prompt cache."""
+    """Tokens of one call, or of several. `cached` are input tokens read from the provider's prompt cache,
+    `cache_written` those written to it; both are part of `input`. `cost`: USD, None where it is not known."""
 
     input: int = 0
     output: int = 0
     cached: int = 0
     cache_written: int = 0
+    cost: float | None = None
 
     @property
     def total(self) -> int:
@@ -59,11 +62,16 @@ class Usage:
         return self.input + self.output
 
     def __add__(self, other: Usage) -> Usage:
+        known = self.cost is not None and other.cost is not None
+        cost = (self.cost or 0) + (other.cost or 0) if known else None
+        if not self.total or not other.total:  # nothing costs nothing
+            cost = other.cost if not self.total else self.cost
         return Usage(
             input=self.input + other.input,
             output=self.output + other.output,
             cached=self.cached + other.cached,
             cache_written=self.cache_written + other.cache_written,
+            cost=cost,
         )
 
 

@@ -27,8 +27,9 @@ from gateway.messages import (
     user,
 )
 from gateway.providers.anthropic_rules import WireError, validate
-from gateway.providers.anthropic_wire import INTERRUPTED, Builder, build
+from gateway.providers.anthropic_wire import Builder, build
 from gateway.providers.base import ToolSpec
+from gateway.providers.conversation import INTERRUPTED
 from gateway.providers.names import original_names, wire_name
 from tests.platforms.anthropic.replies import redact, think
 from tests.platforms.anthropic.rules import NAME, refusal

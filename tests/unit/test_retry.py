@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -124,21 +125,94 @@ async def test_a_refused_key_is_not_tried_again() -> None:
     assert (len(first.asked), clock.slept) == (1, [])
 
 
+WORDS = "no model answered: a is overloaded or cannot be reached; b refuses the key or"
+
+
 async def test_when_no_model_answers_the_intelligence_is_unavailable() -> None:
     models = [Listed("a", BUSY), Listed("b", ModelAuthError("no"))]
-    with pytest.raises(IntelligenceUnavailable, match=r"a \(ModelOverloaded\), b \(ModelAuthError\)"):
+    with pytest.raises(IntelligenceUnavailable, match=WORDS):
         await patient(HandClock(), *models).complete(REQUEST)
     assert len(models[0].asked) == 4
 
 
-@pytest.mark.parametrize("too_long", [True, False])
-async def test_c069_a_rejected_request_goes_to_the_caller_at_once(too_long: bool) -> None:
-    first = Listed("a", ModelRejected("no", context_too_long=too_long))
-    second = Listed("b", reply())
+async def test_c069_a_prompt_that_is_too_long_goes_to_the_caller_at_once() -> None:
+    first, second = Listed("a", ModelRejected("no", context_too_long=True)), Listed("b", reply())
     with pytest.raises(ModelRejected) as caught:
         await patient(HandClock(), first, second).complete(REQUEST)
-    assert caught.value.context_too_long == too_long
+    assert caught.value.context_too_long
     assert (len(first.asked), len(second.asked)) == (1, 0)
+
+
+async def test_a_request_that_one_model_refuses_is_put_to_the_next_one_at_once() -> None:
+    clock, first, second = HandClock(), Listed("a", ModelRejected("no such keyword")), Listed("b", reply())
+    model = patient(clock, first, second)
+    assert await model.complete(REQUEST) == reply()
+    assert (len(first.asked), clock.slept) == (1, [])
+    await model.complete(REQUEST)
+    assert len(first.asked) == 2  # the next request may be to its liking
+
+
+async def test_what_no_model_takes_is_refused_in_the_words_of_the_first() -> None:
+    models = [Listed("a", ModelRejected("no such keyword")), Listed("b", ModelAuthError("no"))]
+    with pytest.raises(ModelRejected, match="no such keyword"):
+        await patient(HandClock(), *models).complete(REQUEST)
+
+
+async def test_the_last_model_is_waited_for_as_long_as_it_asks() -> None:
+    clock = HandClock()
+    first, last = Listed("a", ModelAuthError("no")), Listed("b", ModelOverloaded("", retry_after=60), reply())
+    assert await patient(clock, first, last, jitter=lambda: 0.0).complete(REQUEST) == reply()
+    assert clock.slept == [60]
+
+
+async def test_waits_that_an_endpoint_asks_for_have_an_end_all_together() -> None:
+    clock, model = HandClock(), Listed("a", ModelRateLimited("slow", retry_after=50))
+    with pytest.raises(IntelligenceUnavailable, match="a limits the rate and asks to wait 50 s"):
+        await patient(clock, model, jitter=lambda: 0.0).complete(REQUEST)
+    assert clock.slept == [50, 50]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [(121, "2 min"), (7_200, "2 h"), (86_400.0 * 3, "3 d"), (1e12, "for months"), (math.inf, "for months")],
+)
+async def test_an_absurd_wait_is_not_waited_but_told(asked: float, told: str) -> None:
+    clock, model = HandClock(), Listed("a", ModelRateLimited("slow", retry_after=asked))
+    with pytest.raises(IntelligenceUnavailable, match=f"asks to wait {told}$"):
+        await patient(clock, model).complete(REQUEST)
+    assert (clock.slept, len(model.asked)) == ([], 1)
+
+
+@pytest.mark.parametrize("asked", [-5.0, math.nan, 0.0])
+async def test_a_wait_that_makes_no_sense_is_the_usual_one(asked: float) -> None:
+    clock, model = HandClock(), Listed("a", ModelRateLimited("slow", retry_after=asked), reply())
+    assert await patient(clock, model).complete(REQUEST) == reply()
+    assert clock.slept == [0.75]
+
+
+@pytest.mark.parametrize(("asked", "rests"), [(600.0, 600), (1e9, 3_600)])
+async def test_a_model_rests_for_as_long_as_it_has_asked_for_but_not_for_ever(
+    asked: float, rests: int
+) -> None:
+    clock = HandClock()
+    first, second = Listed("a", ModelRateLimited("slow", retry_after=asked), reply()), Listed("b", reply())
+    model = patient(clock, first, second)
+    for seconds, times in ((0, 1), (rests - 1, 1), (2, 2)):
+        clock.time += seconds
+        await model.complete(REQUEST)
+        assert len(first.asked) == times
+
+
+async def test_empty_pieces_of_an_adapter_are_no_new_beginning() -> None:
+    class Stutters(Listed):
+        async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelResponse:
+            assert on_delta is not None
+            on_delta("")
+            return await super().complete(request, on_delta)
+
+    heard: list[str] = []
+    await patient(HandClock(), Stutters("a", reply())).complete(REQUEST, heard.append)
+    assert heard == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +326,7 @@ async def test_every_attempt_streams_and_all_models_are_closed() -> None:
     model = patient(HandClock(), first, second)
     heard: list[str] = []
     await model.complete(REQUEST, heard.append)
-    assert heard == ["a"] * 4 + ["b"]
+    assert heard == ["a", "", "a", "", "a", "", "a", "", "b"]
     assert model.id == "a"
     await model.close()
     assert first.closed
