@@ -179,7 +179,8 @@ class OutboundFile:
 class OutboundMessage:
     """Words for people, in Markdown. `kind` lets a channel choose its dress.
 
-    `mention`: a person whom the gateway itself wants to reach; the only live mention there is.
+    `mentions`: people whom the gateway itself wants to reach, and `mention_roles` roles and groups, by
+    the platform's ids: the only live mentions there are, as many as the platform and a message hold.
     `repeat`: this may already have been sent (the process died while sending). `only`: it is for
     this person's eyes only, where the platform can do that.
     """
@@ -187,7 +188,8 @@ class OutboundMessage:
     text: str
     kind: Literal["answer", "notice", "error"] = "answer"
     files: tuple[OutboundFile, ...] = ()
-    mention: Actor | None = None
+    mentions: tuple[Actor, ...] = ()
+    mention_roles: tuple[str, ...] = ()
     repeat: bool = False
     reply_to: str = ""  # message_id of the message that this answers, "" for none
     only: Actor | None = None
@@ -198,11 +200,13 @@ Tone = Literal["primary", "danger", "plain"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Button:
-    """One press: `data` fits 64 bytes on every platform (checked by `pack_press`)."""
+    """One press: `data` fits 64 bytes on every platform (checked by `pack_press`). `harmless`: it can let
+    nothing run, so that it is offered even where not all of the card can be read."""
 
     label: str
     data: str
     tone: Tone = "plain"
+    harmless: bool = False
 
 
 FieldKind = Literal["text", "long_text", "integer", "number", "boolean", "date", "select", "multi", "json"]
@@ -261,7 +265,9 @@ class Card:
     `status` what happened, who did it and when. Every character of `fields` can be read before
     Approve is live; a channel that cannot deliver them all leaves the Approve button out. `calls`:
     several requests on one card, each with its own controls and its own state; the card's own
-    buttons are about all of them, and it has no fields itself.
+    buttons are about all of them, and it has no fields itself. `once`: the same for every attempt to
+    show this copy, and for no other (at most 24 letters and digits). With `repeat` a channel that can
+    find what an earlier attempt has posted brings that up to date, and posts no second one.
     """
 
     card_id: str
@@ -285,6 +291,7 @@ class Card:
     status: str = ""
     calls: tuple[Card, ...] = ()
     repeat: bool = False
+    once: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,6 +390,10 @@ class Channel(Protocol):
 
     async def send(self, target: ThreadKey, message: OutboundMessage) -> MessageRef:
         """Post one part."""
+
+    def below(self, target: ThreadKey, ref: MessageRef) -> ThreadKey:
+        """Where people answer to a message that was posted to `target`: the thread that it begins, where
+        the platform has threads, else `target` itself. Pure."""
 
     async def edit(self, ref: MessageRef, message: OutboundMessage) -> None:
         """Replace a message's content. Editing to the same content is not an error."""

@@ -7,7 +7,15 @@ from dataclasses import replace
 from typing import Literal
 
 from channels.base import Actor
-from channels.web.backend import AuditEntry, ClickOutcome, ClickResult, GrantLine, PendingCard
+from channels.web.backend import (
+    AuditEntry,
+    ClickOutcome,
+    ClickResult,
+    GrantLine,
+    PendingCard,
+    ScheduleLine,
+    SentFile,
+)
 
 
 def called_by(actor: Actor) -> str:
@@ -22,7 +30,9 @@ class Waiting:
 
     def __init__(self) -> None:
         self.lines: dict[str, GrantLine] = {}
+        self.planned: dict[str, ScheduleLine] = {}
         self.shown: list[str] = []
+        self.sent: dict[tuple[str, int], SentFile] = {}
         self.log: list[AuditEntry] = []
 
     async def pending(self, actor: Actor, mine: bool = False) -> Sequence[PendingCard]:
@@ -31,6 +41,9 @@ class Waiting:
             for card in self.cards.values()
             if card.state == "open" and not (mine and self._foreign(card, actor))
         ]
+
+    async def sent_file(self, session_id: str, number: int, *, actor: Actor) -> SentFile | None:
+        return self.sent.get((session_id, number))
 
     async def audit(self, limit: int, before: int | None) -> Sequence[AuditEntry]:
         rows = [entry for entry in reversed(self.log) if before is None or entry.seq < before]
@@ -118,6 +131,34 @@ class Waiting:
             return _told("forbidden", "only web:boss may revoke this", grant_id=grant_id)
         del self.lines[grant_id]
         return _told("recorded", f"Revoked: {line.tool}.", grant_id=grant_id)
+
+    async def schedules(self, actor: Actor) -> Sequence[ScheduleLine]:
+        return list(self.planned.values())
+
+    async def cancel_schedule(self, schedule_id: str, *, actor: Actor) -> ClickResult:
+        line = self.planned.get(schedule_id)
+        if line is None:
+            return _told("unknown", "there is no such schedule", schedule_id=schedule_id)
+        if line.by == "web:boss" and actor.user != "boss":
+            return _told("forbidden", "only web:boss may cancel this", schedule_id=schedule_id)
+        del self.planned[schedule_id]
+        return _told("recorded", f"Cancelled: {line.code}.", schedule_id=schedule_id)
+
+
+def planned(schedule_id: str, *, by: str = "web:local") -> ScheduleLine:
+    """One schedule as the gateway would list it."""
+    return ScheduleLine(
+        schedule_id=schedule_id,
+        code="abcde",
+        name="",
+        agent="assistant",
+        where="web:local:c1",
+        session_id="s1",
+        instruction="Say what waits.",
+        often="every 4h",
+        next_at=1_750_000_000.0,
+        by=by,
+    )
 
 
 def granted(

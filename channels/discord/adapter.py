@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import re
 import time
@@ -15,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from channels.base import (
     Abilities,
@@ -36,7 +37,7 @@ from channels.base import (
     TargetGone,
     ThreadKey,
 )
-from channels.discord import cards, commands, refs, render, wire
+from channels.discord import cards, commands, dress, refs, render, wire
 from channels.discord.answering import Answering
 from channels.discord.calls import Calls, Json, Upload
 from channels.discord.errors import NoSuchChannel, Refused, TokenRefused
@@ -45,9 +46,10 @@ from channels.discord.hearing import Hearing
 from channels.discord.limits import FRESH_SECONDS, HISTORY, LIMITS
 from channels.discord.pacing import Pacing
 from channels.discord.people import People
-from channels.discord.progress import Live, SignCalls, Signs
+from channels.discord.progress import Live, Signs
 from channels.discord.receiving import Gateway, Shards, State
 from channels.discord.redact import forget, quieten
+from channels.discord.remnants import Remnants, marked
 from channels.discord.threads import Threads
 from channels.discord.transport import API, Client
 from channels.discord.whispers import Whispers
@@ -121,7 +123,9 @@ class DiscordChannel:
         self._people = People(
             member=self._calls.member, administers=self._world.administers, monotonic=monotonic
         )
-        self._signs = Signs(_sign_calls(self._calls, self._threads), sleep=sleep, monotonic=monotonic)
+        self._remnants = Remnants(self._calls, self._threads, self._own_id)
+        drawing = marked(self._calls, self._threads, self._remnants)
+        self._signs = Signs(drawing, sleep=sleep, monotonic=monotonic)
         self._hearing = Hearing(
             world=self._world,
             calls=self._calls,
@@ -132,7 +136,7 @@ class DiscordChannel:
             sleep=sleep,
             on_ready=self._ready,
         )
-        self._file_limit = min(file_limit, LIMITS.file_in)
+        self._file_limit, self._opens = min(file_limit, LIMITS.file_in), threads
         self._settled = asyncio.Event()  # whether it is known how receiving stands
         self._registered = False  # whether our commands are, or are being
         self._known = asyncio.Event()  # whether that was tried
@@ -176,6 +180,7 @@ class DiscordChannel:
         self._hearing.stopping = True
         await self._hearing.close()
         await self._signs.close()
+        await self._remnants.close()
         if self._receiving is not None:
             self._receiving.cancel()
             await asyncio.gather(self._receiving, return_exceptions=True)
@@ -212,6 +217,9 @@ class DiscordChannel:
 
     def _take(self, event: str, data: object) -> None:
         self._hearing.take(event, data)
+
+    def _own_id(self) -> str:
+        return self._world.me.user if self._world.me else ""
 
     def _refuse(self, refused: Refused) -> None:
         if self.refused is None:
@@ -262,6 +270,8 @@ class DiscordChannel:
         if len(pieces) != 1:
             raise PayloadRefused(f"this takes {len(pieces)} Discord messages; send its parts one by one")
         part = pieces[0]
+        if target.workspace == refs.DM:  # where there are no roles
+            part = replace(part, mention_roles=())
         uploads = [await upload_of(file) for file in part.files]
         if part.only is not None:
             drawn = render.message(part)
@@ -269,6 +279,7 @@ class DiscordChannel:
         if part.kind == "notice" and not part.files:
             return await self._post(target, part)
         live = self._unfinished.pop(target, None) or await self._signs.settle(target)
+        self._hearing.soon(self._remnants.look(target))
         try:
             return await self._replacing(live, target, part, uploads)
         except (ChannelBusy, ChannelDown):
@@ -293,7 +304,8 @@ class DiscordChannel:
         """Send an answer, in place of what was shown while it came to be."""
         if live is None:
             return await self._post(target, part, uploads)
-        if live.age < FRESH_SECONDS and part.mention is None and not uploads:
+        pages = part.mentions or part.mention_roles  # an edit reaches nobody
+        if live.age < FRESH_SECONDS and not pages and not uploads:
             try:
                 await self._threads.change(live.ref, render.message(part))
             except (MessageGone, PayloadRefused) as refusal:
@@ -309,6 +321,13 @@ class DiscordChannel:
         while len(self._unfinished) > _KEPT:
             self._unfinished.popitem(last=False)
 
+    def below(self, target: ThreadKey, ref: MessageRef) -> ThreadKey:
+        """See Channel. The thread is opened by the first call about it. Direct messages have none."""
+        place, message = refs.unpack_ref(ref)
+        if target.workspace == refs.DM:
+            return refs.thread_key("", place)
+        return target if target.thread or not self._opens else refs.in_thread(target, message)
+
     async def edit(self, ref: MessageRef, message: OutboundMessage) -> None:
         """See Channel. Of a message that needs several parts the first is shown."""
         with _foreign_is_gone():
@@ -322,13 +341,27 @@ class DiscordChannel:
         live = self._unfinished.pop(target, None) or await self._signs.settle(target)
         if live is not None:
             self._hearing.soon(self._signs.remove(live.ref))
+        self._hearing.soon(self._remnants.look(target))
 
         async def put(payload: Json, *, uploads: Sequence[Upload] = ()) -> MessageRef:
-            return await self._threads.post(target, payload, uploads=uploads)
+            return await self._threads.post(target, payload, uploads=uploads, once=card.once)
 
         if target.workspace == refs.DM:  # where there are no roles
             card = replace(card, ask_roles=())
-        return await _drawn(card, put, mention=True) or MessageRef("")
+        ref = await _drawn(card, put, mention=True) or MessageRef("")
+        if card.repeat and ref and not await self._says_repeat(ref):
+            log.info("discord: a card that was posted before is brought up to date")
+            await self.redraw(ref, replace(card, repeat=False))
+        return ref
+
+    async def _says_repeat(self, ref: MessageRef) -> bool:
+        """Whether it was posted just now; what an earlier attempt has posted says nothing of a repeat."""
+        try:
+            shown = await self._calls.message(*refs.unpack_ref(ref))
+        except ChannelError as error:  # not to be read: it is drawn anew, which is right in any case
+            log.info("discord: what a card shows could not be read: %s", error)
+            return False
+        return dress.REPEAT in json.dumps(shown)
 
     async def redraw(self, ref: MessageRef, card: Card) -> None:
         """See Channel."""
@@ -422,18 +455,6 @@ def _check(token: str, shards: object) -> None:
         raise TokenRefused("it does not have the shape of a bot's token, three parts with dots between")
     if isinstance(shards, int) and shards < 1:
         raise ValueError(f"shards must be at least 1, not {shards}")
-
-
-def _sign_calls(calls: Calls, threads: Threads) -> SignCalls:
-    """The calls that signs of life are drawn with."""
-
-    async def post(target: ThreadKey, payload: dict[str, Any]) -> MessageRef:
-        return await threads.post(target, payload, sign=True)
-
-    async def edit(ref: MessageRef, payload: dict[str, Any]) -> None:
-        await calls.change(ref, payload, sign=True)
-
-    return SignCalls(post=post, edit=edit, delete=calls.remove, typing=threads.typing, react=threads.react)
 
 
 @contextlib.contextmanager

@@ -124,10 +124,12 @@ class Calls:
         uploads: Sequence[Upload] = (),
         reply_to: str = "",
         sign: bool = False,
+        once: str = "",
     ) -> MessageRef:
         """One message. `payload` as render.py and cards.py make it. The nonce makes it one also when the
-        library tries again after a broken answer."""
-        body: dict[str, Any] = {**payload, "nonce": secrets.token_hex(NONCE // 2), "enforce_nonce": True}
+        library tries again after a broken answer, and with `once` (its name) when another process does."""
+        nonce = once[:NONCE] or secrets.token_hex(NONCE // 2)
+        body: dict[str, Any] = {**payload, "nonce": nonce, "enforce_nonce": True}
         if reply_to:
             body["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
         path = "/channels/{channel_id}/messages"

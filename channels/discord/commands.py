@@ -44,6 +44,8 @@ def definitions(
         "what", "mine, all, show CODE, cancel CODE, or give CODE and whom; empty: here", longest=_WHY
     )
     taken = _option("what", "revoke CODE takes one back; empty: lists them", longest=_WHY)
+    planned = _option("what", "all, or cancel CODE; empty: here", longest=_WHY)
+    noted = _option("what", "forget KEY, forget all, or forget thread; empty: shows it", longest=_WHY)
     prompt = _option("prompt", "What the agent should do", required=True, longest=_PROMPT)
     file = _option("attachment", "A file for the agent", kind=_ATTACHMENT)
     commands = [
@@ -53,6 +55,8 @@ def definitions(
         _command("status", "What the agent is doing"),
         _command("pending", "What waits for somebody's decision", which),
         _command("grants", "What is not asked about any more", taken),
+        _command("schedules", "What the agent is to do here later, or again and again", planned),
+        _command("memory", "What is noted about you and here", noted),
         _command("approve", "Say yes to a request", code),
         _command("deny", "Say no to a request", code, why),
         _command("model", "Which model answers here", *model),

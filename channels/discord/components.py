@@ -104,9 +104,11 @@ def rows(buttons: Sequence[Json]) -> list[Json]:
 
 
 def refuses(value: Button) -> bool:
-    """Whether a button can only lead to a no, which people may say without having read everything."""
+    """Whether a button lets nothing run: a no, which people may say without having read everything."""
     packed = unpack_press(value.data)
-    return value.tone == "danger" or (packed is not None and packed[1].startswith(("deny", "cancel")))
+    if value.harmless or value.tone == "danger":
+        return True
+    return packed is not None and packed[1].startswith(("deny", "cancel"))
 
 
 # ---- measures

@@ -15,6 +15,7 @@ from channels.render.inert import flat, visible
 from channels.render.measure import cut
 
 ALL: Final = -1  # room for everything
+REPEAT: Final = "(a repeat: the card may already be above)"
 _NAMES: Final = 100  # units of a name or an id that a card repeats
 _IDS: Final = range(10**15, 2**63)  # all real ones are in it; a message that pages another is refused
 _COLOURS: Final = {"approval": 0xF0B132, "question": 0x5865F2}
@@ -109,5 +110,5 @@ def foot(value: Card, line: int, hint: str, *, with_code: bool) -> str:
         if value.code and with_code:
             lines.append(f"Code: {code(cut(value.code, _NAMES))}")
         lines.append(request)
-        lines += ["(a repeat: the card may already be above)"] if value.repeat else []
+        lines += [REPEAT] if value.repeat else []
     return "\n".join(map(small, lines))

@@ -1,18 +1,19 @@
 """Answers, notices and errors as Discord draws them. Pure.
 
 The words come from `channels.render.discord`. Nobody is paged by any of them: every message allows
-exactly the one mention that the gateway itself wants, and none otherwise.
+exactly the mentions that the gateway itself wants, and none otherwise.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from channels.base import Actor, OutboundMessage
 from channels.discord.components import small
-from channels.discord.limits import EPHEMERAL, LIMITS, SUPPRESS_EMBEDS, THREAD_NAME
+from channels.discord.limits import ASKED, EPHEMERAL, LIMITS, SUPPRESS_EMBEDS, THREAD_NAME
 from channels.discord.refs import CHANNEL, is_id
 from channels.render.discord import discord_messages, escape_discord
 from channels.render.inert import visible
@@ -21,7 +22,8 @@ from channels.render.measure import cut, is_blank, utf16_len
 Json = dict[str, Any]
 
 _REPEAT: Final = "(this may be a repeat: the connection broke while it was sent)"
-_RESERVE: Final = 96  # units of every message kept free for the mark of a repeat and the mention
+_RESERVE: Final = 96  # units of every message kept free for the mark of a repeat and a mention
+_MENTION: Final = 26  # units of one, at most
 _QUIET: Final = 300  # units up to which a notice is small and grey
 _QUIET_LINES: Final = 4
 _PROMPT: Final = 400  # units of a command's prompt that are shown again
@@ -37,7 +39,7 @@ class Part(OutboundMessage):
 def parts(message: OutboundMessage) -> tuple[Part, ...]:
     """One part for each Discord message: the text's pieces, then each file. Never empty.
 
-    The cut depends on the text alone, not on `repeat`, `mention` or `kind`: the n-th part stays the
+    The cut depends on the text alone, not on `repeat`, `mentions` or `kind`: the n-th part stays the
     n-th part.
     """
     if isinstance(message, Part):
@@ -51,7 +53,8 @@ def parts(message: OutboundMessage) -> tuple[Part, ...]:
             text=piece,
             kind=message.kind,
             repeat=message.repeat,
-            mention=message.mention if index == 0 else None,
+            mentions=message.mentions if index == 0 else (),
+            mention_roles=message.mention_roles if index == 0 else (),
             reply_to=message.reply_to if index == 0 else "",
             only=message.only,
         )
@@ -71,15 +74,17 @@ def message(part: OutboundMessage) -> Json:
     interaction take; `EPHEMERAL` is to be added to the flags by whoever answers one.
     """
     [drawn, *_] = parts(part)
-    content = drawn.text
+    content, allowed = drawn.text, allowed_mentions()
     if content:
         content = _quiet(content) if drawn.kind == "notice" else content
-        content = _fronted(drawn, content)
+        people, roles = _called(drawn, LIMITS.text - utf16_len(content) - len(_REPEAT) - 8)
+        allowed = allowed_mentions(people, roles)
+        content = _fronted(drawn, content, [*(f"<@{p}>" for p in people), *(f"<@&{r}>" for r in roles)])
         content += f"\n{small(_REPEAT)}" if drawn.repeat else ""
     payload: Json = {
         "content": content,
         "flags": SUPPRESS_EMBEDS if _LINK.search(content) else 0,
-        "allowed_mentions": allowed_mentions(drawn.mention if content else None),
+        "allowed_mentions": allowed,
     }
     if drawn.files:
         payload["attachments"] = [
@@ -97,15 +102,24 @@ def private(text: str) -> Json:
     return {"content": shown, "flags": EPHEMERAL | SUPPRESS_EMBEDS, "allowed_mentions": {"parse": []}}
 
 
-def allowed_mentions(actor: Actor | None = None) -> Json:
-    """Who may be paged: this person, or nobody at all, not even the author of what is replied to."""
-    found = mention(actor)
-    return {"parse": [], "users": [actor.user]} if found and actor is not None else {"parse": []}
+def allowed_mentions(people: Sequence[str] = (), roles: Sequence[str] = ()) -> Json:
+    """Who may be paged: these, or nobody at all, not even the author of what is replied to."""
+    found: Json = {"parse": []}
+    return found | ({"users": [*people]} if people else {}) | ({"roles": [*roles]} if roles else {})
 
 
-def mention(actor: Actor | None) -> str:
-    """The words that reach this person; "" for nobody, or an id that is none of Discord's."""
-    if actor is None or actor.channel != CHANNEL or not is_id(actor.user):
+def _called(part: Part, room: int) -> tuple[list[str], list[str]]:
+    """The people and roles whom a part mentions, as many as it has room for; the first one always."""
+    people = [actor.user for actor in part.mentions if mention(actor)]
+    roles = [role for role in part.mention_roles if is_id(role)]
+    most = max(1, min(ASKED, room // _MENTION))
+    people = list(dict.fromkeys(people))[:most]
+    return people, list(dict.fromkeys(roles))[: most - len(people)]
+
+
+def mention(actor: Actor) -> str:
+    """The words that reach this person; "" for an id that is none of Discord's."""
+    if actor.channel != CHANNEL or not is_id(actor.user):
         return ""
     return f"<@{actor.user}>"
 
@@ -133,8 +147,8 @@ def _quiet(content: str) -> str:
     return "\n".join(small(line) if line else line for line in lines)
 
 
-def _fronted(part: Part, content: str) -> str:
-    marks = [mark for mark in (mention(part.mention), "⚠️" if part.kind == "error" else "") if mark]
+def _fronted(part: Part, content: str, mentions: Sequence[str]) -> str:
+    marks = [*mentions, *(["⚠️"] if part.kind == "error" else [])]
     if not marks:
         return content
     between = "\n" if _BLOCK.match(content) else " "  # a heading or a list is one at a line's start only

@@ -43,6 +43,10 @@ class Threads:
             while len(self._names) > _KEPT:
                 self._names.popitem(last=False)
 
+    def begins(self, target: ThreadKey) -> bool:
+        """Whether the thread is still to come: nothing can have been left in it."""
+        return target.thread in self._names and not self._world.was_there(target.thread)
+
     async def post(
         self,
         target: ThreadKey,
@@ -51,6 +55,7 @@ class Threads:
         uploads: Sequence[Upload] = (),
         reply_to: str = "",
         sign: bool = False,
+        once: str = "",
     ) -> MessageRef:
         """One message. `reply_to` counts in channels; in a thread everybody sees what is answered."""
         place = refs.place_of(target)
@@ -59,7 +64,7 @@ class Threads:
         )
         return await self._there(
             target,
-            lambda: self._calls.post(place, payload, uploads=uploads, reply_to=quoted, sign=sign),
+            lambda: self._calls.post(place, payload, uploads=uploads, reply_to=quoted, sign=sign, once=once),
         )
 
     async def typing(self, target: ThreadKey) -> None:

@@ -17,7 +17,20 @@ from channels.tolerant import Malformed
 
 _PROMPT: Final = "prompt"  # the option of /ask with the words
 _OTHERS: Final = frozenset(
-    {"new", "stop", "status", "pending", "grants", "approve", "deny", "model", "agent", "help"}
+    {
+        "new",
+        "stop",
+        "status",
+        "pending",
+        "grants",
+        "schedules",
+        "memory",
+        "approve",
+        "deny",
+        "model",
+        "agent",
+        "help",
+    }
 )
 _SLASH, _MESSAGE = 1, 3  # types of commands; 2 is in the menu of a person
 _FILE: Final = 11  # type of an option

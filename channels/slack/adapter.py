@@ -302,7 +302,7 @@ class SlackChannel:
         """Send an answer, in place of what was shown while it came to be."""
         if part.files:
             ref = await self._files.send(target, part.files[0])
-        elif live is not None and live.age < FRESH and part.mention is None:
+        elif live is not None and live.age < FRESH and not (part.mentions or part.mention_roles):
             try:
                 await self._calls.change(live.ref, {**render.content(part), **UNMARKED})
             except (MessageGone, PayloadRefused) as refusal:
@@ -323,6 +323,13 @@ class SlackChannel:
         return await self._whispers.tell(
             part.reply_to, target, only.user, render.content(part), seen_in=target.thread
         )
+
+    def below(self, target: ThreadKey, ref: MessageRef) -> ThreadKey:
+        """See Channel. Every message of ours may begin a thread."""
+        if target.thread:
+            return target
+        channel, ts = refs.unpack_ref(ref)
+        return refs.thread_key(target.workspace, channel, ts=ts)
 
     async def edit(self, ref: MessageRef, message: OutboundMessage) -> None:
         """See Channel. Of a message that needs several parts the first is shown."""

@@ -28,7 +28,6 @@ from channels.slack.refs import FORM, PRESS
 
 Json = dict[str, Any]
 
-SHOW: Final = "v"  # the choice that only shows a request to whoever may decide it
 _SPARE: Final = 200  # characters of a payload that Slack may count in another way than we do
 
 
@@ -115,9 +114,8 @@ def actions(elements: Sequence[Json]) -> list[Json]:
 
 
 def refuses(value: Button) -> bool:
-    """Whether a button can only lead to a no, which people may say without having read everything, or to
-    reading it."""
+    """Whether a button lets nothing run: a no, which people may say without having read everything."""
     packed = unpack_press(value.data)
-    if value.tone == "danger":
+    if value.harmless or value.tone == "danger":
         return True
-    return packed is not None and (packed[1] == SHOW or packed[1].startswith(("deny", "cancel")))
+    return packed is not None and packed[1].startswith(("deny", "cancel"))

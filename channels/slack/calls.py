@@ -22,6 +22,7 @@ from channels.slack.refs import pack_ref, unpack_ref
 
 NOTED: Final = "eyes"
 _PAGE: Final = 200  # messages in one page of a thread
+_NEWEST: Final = 100  # messages of a channel that are looked through
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=30, sock_connect=10, sock_read=20)
 _HOOKS: Final = ("slack.com", "slack-gov.com")
 Answer = Mapping[str, Any]
@@ -208,6 +209,20 @@ class Calls:
             cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
             if not cursor:
                 return
+
+    async def newest(self, channel: str, thread: str) -> AsyncIterator[Answer]:
+        """With what was posted along with them: the messages of a thread, or the newest ones of a channel
+        beside all threads."""
+        if thread:
+            async for message in self.replies(channel, thread, "", metadata=True):
+                yield message
+            return
+        answer = await self._call(
+            "conversations.history", channel=channel, limit=_NEWEST, include_all_metadata=True
+        )
+        for message in answer.get("messages") or ():
+            if isinstance(message, Mapping):
+                yield message
 
     async def thread_of(self, channel: str, ts: str) -> str:
         """The thread that a message belongs to, or may begin."""

@@ -102,6 +102,7 @@ METHODS: Final[Mapping[str, Method]] = MappingProxyType(
         "chat.stopStream": Method(_TIER_2, ("chat:write",)),
         "conversations.open": Method(_TIER_3, ("im:write",)),
         "conversations.replies": Method(_TIER_3, _HISTORY),
+        "conversations.history": Method(_TIER_3, _HISTORY),
         "users.info": Method(_TIER_4, ("users:read",)),
         "usergroups.list": Method(_TIER_2, ("usergroups:read",)),
         "views.open": Method(_TIER_4),

@@ -14,7 +14,8 @@ Transport = Literal["socket", "http"]
 PATH: Final = "/slack/events"  # where Slack posts everything over HTTP
 COMMAND: Final = "/threadgate"
 USAGE: Final = (
-    "new | stop | status | pending | grants | approve CODE | deny CODE [why] | model | agent | help"
+    "new | stop | status | pending | grants | schedules | memory | approve CODE | deny CODE [why] | model"
+    " | agent | help"
 )
 DESCRIPTION: Final = "An agent in your threads that asks before it acts."
 LONG_DESCRIPTION: Final = (

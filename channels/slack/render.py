@@ -1,7 +1,7 @@
 """Answers, notices and errors as Slack draws them. Pure.
 
-The words come from `channels.render.slack`, which escapes every control sequence; the one live mention
-is put in front of them here.
+The words come from `channels.render.slack`, which escapes every control sequence; live mentions are put
+in front of them here.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from channels.base import Actor, OutboundMessage
 from channels.render.inert import visible
 from channels.render.measure import cut, utf16_len
 from channels.render.slack import escape_mrkdwn, slack_messages
+from channels.slack import refs
 from channels.slack.blocks import context, fits, section
-from channels.slack.limits import LIMITS, SECTION
+from channels.slack.limits import ASKED, LIMITS, SECTION
 
 Json = dict[str, Any]
 
 _REPEAT: Final = "(this may be a repeat: the connection broke while it was sent)"
-_RESERVE: Final = 96  # units of every message kept free for the mark of a repeat and the mention
+_RESERVE: Final = 96  # units of every message kept free for the mark of a repeat and a mention
 _QUIET: Final = 300  # units up to which a notice is small and grey
 _NOTICE: Final = 600  # units of a notice that stand in for its blocks
 _USER: Final = re.compile(r"[UW][A-Z0-9]{1,40}", re.ASCII)
@@ -37,7 +38,7 @@ class Part(OutboundMessage):
 def parts(message: OutboundMessage) -> tuple[Part, ...]:
     """One part for each Slack message: the text's pieces, then each file. Never empty.
 
-    The cut depends on the text alone, not on `repeat`, `mention` or `kind`: the n-th part stays the
+    The cut depends on the text alone, not on `repeat`, `mentions` or `kind`: the n-th part stays the
     n-th part.
     """
     if isinstance(message, Part):
@@ -49,7 +50,8 @@ def parts(message: OutboundMessage) -> tuple[Part, ...]:
             blocks=piece.blocks,
             kind=message.kind,
             repeat=message.repeat,
-            mention=message.mention if index == 0 else None,
+            mentions=message.mentions if index == 0 else (),
+            mention_roles=message.mention_roles if index == 0 else (),
             reply_to=message.reply_to if index == 0 else "",
             only=message.only,
         )
@@ -65,7 +67,14 @@ def parts(message: OutboundMessage) -> tuple[Part, ...]:
 def _worded(words: str, message: OutboundMessage) -> Part:
     """A part of a few words that need no rendering."""
     part = Part(text=words, blocks=(_mrkdwn(words),))
-    return replace(part, kind=message.kind, repeat=message.repeat, mention=message.mention, only=message.only)
+    return replace(
+        part,
+        kind=message.kind,
+        repeat=message.repeat,
+        mentions=message.mentions,
+        mention_roles=message.mention_roles,
+        only=message.only,
+    )
 
 
 def message(part: OutboundMessage) -> Json:
@@ -96,16 +105,24 @@ def private(text: str) -> Json:
     return {"text": escape_mrkdwn(cut(words, _NOTICE)), "blocks": [section(words)]}
 
 
-def mention(actor: Actor | None) -> str:
-    """The control sequence that reaches this person; "" for nobody, or an id that is none of Slack's."""
-    if actor is None or actor.channel != "slack" or not _USER.fullmatch(actor.user):
+def mention(actor: Actor) -> str:
+    """The control sequence that reaches this person; "" for an id that is none of Slack's."""
+    if actor.channel != refs.CHANNEL or not _USER.fullmatch(actor.user):
         return ""
     return f"<@{actor.user}>"
 
 
 def _front(part: Part) -> str:
-    marks = [mention(part.mention), "⚠️" if part.kind == "error" else ""]
-    return "".join(f"{mark} " for mark in marks if mark) if part.text else ""
+    """The mentions, as many as the message has room for, and the mark of an error."""
+    groups = [f"<!subteam^{group}>" for group in part.mention_roles if refs.is_group(group)]
+    found = [*map(mention, part.mentions), *groups]
+    room = LIMITS.text - utf16_len(part.text) - len(_REPEAT) - 8
+    marks: list[str] = []
+    for mark in [mark for mark in dict.fromkeys(found) if mark][:ASKED]:
+        room -= len(mark) + 1
+        marks += [mark] if not marks or room >= 0 else []
+    marks += ["⚠️"] if part.kind == "error" else []
+    return "".join(f"{mark} " for mark in marks) if part.text else ""
 
 
 def _is_short(block: Json) -> bool:

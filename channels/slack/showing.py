@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
-from channels.base import Card, MessageRef, PayloadRefused, TargetGone, ThreadKey
+from channels.base import Card, ChannelError, MessageRef, PayloadRefused, TargetGone, ThreadKey
 from channels.render.arguments import ArgsFile
 from channels.slack import cards, refs
+from channels.slack.blocks import Json
 from channels.slack.calls import Calls
 from channels.slack.files import Files
 
 log = logging.getLogger("channels.slack")
 
+EVENT: Final = "threadgate_card"  # the metadata of every card: which copy of it this is
+LOOK_SECONDS: Final = 10.0
 _KEPT: Final = 1000  # delivered files remembered
+
+
+def _named(card: Card) -> Json:
+    if not card.once:
+        return {}
+    return {"metadata": {"event_type": EVENT, "event_payload": {"once": card.once}}}
 
 
 class Showing:
@@ -26,17 +38,39 @@ class Showing:
 
     async def show(self, target: ThreadKey, card: Card) -> MessageRef:
         """Post a card; what does not fit goes first, as a file. Raises ChannelError."""
+        if card.repeat and (earlier := await self._earlier(target, card.once)):
+            log.info("slack: a card that was posted before is brought up to date")
+            await self.redraw(earlier, replace(card, repeat=False), target.workspace)
+            return earlier
         file = cards.args_file(card)
         readable = await self._attach(target, card, file)
         drawn = cards.card(card, file=file, readable=readable, mention=True)
         try:
-            return await self._calls.post(target, drawn)
+            return await self._calls.post(target, drawn | _named(card))
         except PayloadRefused as refusal:
             if not card.asks and not card.ask_roles:
                 raise
             # Somebody who may decide is named wrongly, perhaps: the card comes all the same.
             log.warning("slack: a card is shown without its mentions: %s", refusal)
-        return await self._calls.post(target, cards.card(card, file=file, readable=readable))
+        return await self._calls.post(target, cards.card(card, file=file, readable=readable) | _named(card))
+
+    async def _earlier(self, target: ThreadKey, once: str) -> MessageRef | None:
+        """What an attempt that died has posted: among the newest messages there. None too, where Slack does
+        not tell in time."""
+        if not once:
+            return None
+        channel, thread = target.conversation, target.thread
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                async for message in self._calls.newest(channel, thread):
+                    metadata, ts = message.get("metadata"), message.get("ts")
+                    told = metadata.get("event_payload") if isinstance(metadata, Mapping) else None
+                    named = isinstance(told, Mapping) and told.get("once") == once
+                    if named and isinstance(ts, str) and refs.is_ts(ts):
+                        return refs.pack_ref(channel, ts)
+        except (ChannelError, TimeoutError) as error:
+            log.info("slack: whether a card is there already is not known: %s", error or "it took too long")
+        return None
 
     async def redraw(self, ref: MessageRef, card: Card, team: str) -> None:
         """Bring it up to date, mentioning nobody again. Raises ChannelError, and ValueError for a foreign

@@ -290,8 +290,12 @@ class TelegramChannel:
         )
         if part.files:
             return await self._calls.file(target, part.files[0], reply_to)
-        silent = part.kind == "notice" and part.mention is None
+        silent = part.kind == "notice" and not part.mentions
         return await self._calls.post(target, render.drawn_part(part), reply_to=reply_to, silent=silent)
+
+    def below(self, target: ThreadKey, ref: MessageRef) -> ThreadKey:
+        """See Channel."""
+        return target
 
     async def edit(self, ref: MessageRef, message: OutboundMessage) -> None:
         """See Channel. Of a message that needs several parts the first is shown."""

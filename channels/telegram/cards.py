@@ -283,9 +283,11 @@ def _option(number: int, choice: Choice, *, multi: bool) -> Key:
 
 
 def _refuses(button: Button) -> bool:
-    """Whether a button can only lead to a no, which people may say without having read everything."""
+    """Whether a button lets nothing run: a no, which people may say without having read everything."""
     packed = unpack_press(button.data)
-    return button.tone == "danger" or (packed is not None and packed[1].startswith(("deny", "cancel")))
+    if button.harmless or button.tone == "danger":
+        return True
+    return packed is not None and packed[1].startswith(("deny", "cancel"))
 
 
 def _rows(keys: Sequence[Key]) -> tuple[tuple[Key, ...], ...]:

@@ -18,8 +18,8 @@ LIMITS: Final = Limits(
 )
 
 ENTITIES: Final = 100  # in one message
-RESERVE: Final = 96  # units of every message kept free for the repeat mark and the mention
-MENTIONS: Final = 10  # people whom one card asks by name
+RESERVE: Final = 96  # units of every message kept free for the repeat mark and the mentions
+MENTIONS: Final = 10  # people whom one message calls by name
 PHOTO: Final = 10_000_000  # bytes of a picture that is sent as one
 PHOTO_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/webp"})
 ROW: Final = 2  # buttons side by side that a telephone shows in full; Telegram allows 8

@@ -14,7 +14,7 @@ from channels.base import Actor, Form, FormField, OutboundMessage
 from channels.render.inert import visible
 from channels.render.telegram import quiet, telegram_messages
 from channels.telegram import forms
-from channels.telegram.limits import ENTITIES, LIMITS, PLACEHOLDER, RESERVE
+from channels.telegram.limits import ENTITIES, LIMITS, MENTIONS, PLACEHOLDER, RESERVE
 
 Style = Literal["primary", "danger", ""]
 
@@ -137,7 +137,7 @@ def inert(text: str) -> str:
 def parts(message: OutboundMessage) -> tuple[Part, ...]:
     """One part for each Telegram message: the text's pieces, then each file. Never empty.
 
-    The cut depends on the text alone, not on `repeat`, `mention` or `kind`: the n-th part stays the
+    The cut depends on the text alone, not on `repeat`, `mentions` or `kind`: the n-th part stays the
     n-th part.
     """
     if isinstance(message, Part):
@@ -154,7 +154,7 @@ def parts(message: OutboundMessage) -> tuple[Part, ...]:
             ),
             kind=message.kind,
             repeat=message.repeat,
-            mention=message.mention if index == 0 else None,
+            mentions=message.mentions if index == 0 else (),
             reply_to=message.reply_to if index == 0 else "",
         )
         for index, piece in enumerate(pieces)
@@ -169,10 +169,12 @@ _REPEAT: Final = "(this may be a repeat: the connection broke while it was sent)
 
 
 def drawn_part(part: Part) -> Drawn:
-    """A part with its dress: the mention in front, the mark of a repeat behind."""
+    """A part with its dress: the mentions in front, the mark of a repeat behind."""
     words = Words()
-    if part.mention is not None and part.mention.user.isdecimal():
-        words.add("🔔", "text_mention", user=int(part.mention.user)).add(" ")
+    people = [one.user for one in part.mentions if one.user.isascii() and one.user.isdecimal()]
+    for user in list(dict.fromkeys(people))[:MENTIONS]:
+        words.add("🔔", "text_mention", user=int(user))
+    words.add(" " if people else "")
     if part.kind == "error":
         words.add("⚠️ ")
     shift = words.units

@@ -186,6 +186,10 @@ class WebChannel:
         self._hub.publish(Change(conversation=target.conversation, kind=message.kind, text=told))
         return _new_ref(target)
 
+    def below(self, target: ThreadKey, ref: MessageRef) -> ThreadKey:
+        """See Channel."""
+        return target
+
     async def edit(self, ref: MessageRef, message: OutboundMessage) -> None:
         self._hub.publish(Change(conversation=_conversation(ref), kind=message.kind))
 

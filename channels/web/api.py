@@ -19,7 +19,7 @@ from sse_starlette.sse import EventSourceResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -70,6 +70,7 @@ def make_app(
         Route("/sessions", api.sessions, methods=get),
         Route("/sessions/{session_id}", api.session, methods=get),
         Route("/sessions/{session_id}/events", api.events, methods=get),
+        Route("/sessions/{session_id}/files/{number:int}", api.sent_file, methods=get),
         Route("/sessions/{session_id}/stop", api.stop, methods=post),
         Route("/pending", api.pending, methods=get),
         Route("/pending/{pending_id}/cancel", api.cancel, methods=post),
@@ -77,6 +78,8 @@ def make_app(
         Route("/pending/{pending_id}/show", api.show, methods=post),
         Route("/grants", api.grants, methods=get),
         Route("/grants/{grant_id}", api.revoke, methods=["DELETE"]),
+        Route("/schedules", api.schedules, methods=get),
+        Route("/schedules/{schedule_id}", api.cancel_schedule, methods=["DELETE"]),
         Route("/pending-approvals/{pending_id}/resolve", api.resolve, methods=post),
         Route("/pending-cards/{card}/resolve", api.resolve_card, methods=post),
         Route("/pending-questions/{pending_id}/answer", api.answer, methods=post),
@@ -191,12 +194,24 @@ class _Api:
             return self._sse(events, _as_events(self._hub.changes()))
         return self._sse(events)
 
+    async def sent_file(self, request: Request) -> Response:
+        session_id, number = request.path_params["session_id"], request.path_params["number"]
+        file = await self._backend.sent_file(session_id, number, actor=_actor(request))
+        if file is None:
+            _nothing_here()
+        # Always to be saved, whatever it is: nothing that an agent has made is opened as a page of ours.
+        return FileResponse(file.path, filename=file.name, media_type="application/octet-stream")
+
     async def pending(self, request: Request) -> Response:
         cards = await self._backend.pending(_actor(request), _flag(request, "mine"))
         return answer({"pending": [pending_body(card) for card in cards]})
 
     async def grants(self, _request: Request) -> Response:
         return answer({"grants": [plain(line) for line in await self._backend.grants()]})
+
+    async def schedules(self, request: Request) -> Response:
+        lines = await self._backend.schedules(_actor(request))
+        return answer({"schedules": [plain(line) for line in lines]})
 
     async def audit(self, request: Request) -> Response:
         limit = min(max(_number(request, "limit", 100) or 0, 1), AUDIT_ROWS)
@@ -250,6 +265,10 @@ class _Api:
     async def revoke(self, request: Request) -> Response:
         grant_id = request.path_params["grant_id"]
         return self._clicked(await self._backend.revoke(grant_id, actor=_actor(request)))
+
+    async def cancel_schedule(self, request: Request) -> Response:
+        schedule_id = request.path_params["schedule_id"]
+        return self._clicked(await self._backend.cancel_schedule(schedule_id, actor=_actor(request)))
 
     def _clicked(self, result: ClickResult) -> Response:
         if result.outcome in ("resumed", "recorded", "expired", "superseded"):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from channels.base import Actor
@@ -148,7 +149,9 @@ class PendingCard:
     home: the channel in whose thread it was asked for, where cards are posted; empty: none are.
     about: `unknown`: the gateway itself asks what became of this call.
     hint: what may be answered, in words. least, most: how many options, with `multi`. answer_kind: what an
-    own answer has to be. parts: several questions that are answered together.
+    own answer has to be. parts: several questions that are answered together. confirm: one answer can be
+    changed until it is confirmed; `answered`: what was chosen so far, elsewhere perhaps.
+    works_for: the agent of the session, where `agent` is one that it has called; else empty.
     """
 
     pending_id: str
@@ -191,6 +194,9 @@ class PendingCard:
     most: int | None = None
     answer_kind: AnswerKind = "text"
     parts: tuple[Part, ...] = ()
+    confirm: bool = False
+    answered: tuple[str, ...] = ()
+    works_for: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +214,24 @@ class GrantLine:
     granted_by: str
     by: str
     granted_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleLine:
+    """What a session or a thread is told by the clock. `name`: in the configuration, empty for one that an
+    agent made; `session_id`: the session that it wakes, empty for one of the configuration. `where`: the
+    thread; `often`: when, in words; `next_at`: Unix seconds; `by`: who had it made, in words."""
+
+    schedule_id: str
+    code: str
+    name: str
+    agent: str
+    where: str
+    session_id: str
+    instruction: str
+    often: str
+    next_at: float
+    by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,12 +255,24 @@ class QueuedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """Something that the gateway said beside the conversation. `after` messages came before it."""
+    """Something that was said beside the conversation. `after` messages came before it. `file`: the name of a
+    file that is had under `number`; empty for none."""
 
     text: str
     kind: Literal["notice", "error"] = "notice"
     at: float = 0.0
     after: int = 0
+    number: int = 0
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentFile:
+    """A file that an agent has sent. `path`: where it is on this machine."""
+
+    path: Path
+    name: str
+    media_type: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,7 +373,7 @@ class WebBackend(Protocol):
 
     async def wait_turn(self, posted: Posted) -> Json:
         """Wait until the turn that took the message is done: the fields of its `done` event
-        (`session_id, turn_id, outcome, status, text, pending, exit_code`)."""
+        (`session_id, turn_id, outcome, status, text, pending, exit_code, usage`)."""
 
     async def turn_events(self, posted: Posted, *, actor: Actor) -> AsyncIterator[WireEvent]:
         """The events of the turn that takes the message: `session` first, `done` last, then the end."""
@@ -360,6 +396,9 @@ class WebBackend(Protocol):
         """The picture that goes with a request, and its media type; None where there is none for this
         caller."""
 
+    async def sent_file(self, session_id: str, number: int, *, actor: Actor) -> SentFile | None:
+        """A file that was sent in a session; None where there is none."""
+
     async def cancel(self, pending_id: str, *, actor: Actor) -> ClickResult:
         """Take a request back: `resumed` or `recorded`, else why not. Nobody has refused it."""
 
@@ -374,6 +413,13 @@ class WebBackend(Protocol):
 
     async def revoke(self, grant_id: str, *, actor: Actor) -> ClickResult:
         """Take a grant back. `recorded`, `forbidden` or `unknown`."""
+
+    async def schedules(self, actor: Actor) -> Sequence[ScheduleLine]:
+        """What is scheduled: everything for those who run the gateway, else what this actor had made, and
+        what wakes sessions of this page. The next first."""
+
+    async def cancel_schedule(self, schedule_id: str, *, actor: Actor) -> ClickResult:
+        """End a schedule. `recorded`, `forbidden` or `unknown`."""
 
     async def resolve(
         self,

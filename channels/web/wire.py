@@ -37,6 +37,7 @@ PENDING_KEYS = (
     "preview_kind",
     "reveal",
     "hidden",
+    "works_for",
 )
 CLICK_STATUS: Mapping[str, int] = {
     "resumed": 200,

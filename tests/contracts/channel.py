@@ -187,7 +187,7 @@ class ChannelContract(CardContract):
         assert [message.buttons for message in seen] == [()] * len(seen)
 
     async def test_a_mention_of_the_gateway_reaches_that_person_only(self, harness: ChannelHarness) -> None:
-        message = OutboundMessage(text="You are asked.", mention=harness.person)
+        message = OutboundMessage(text="You are asked.", mentions=(harness.person,))
         for part in harness.channel.parts(message):
             await harness.channel.send(harness.thread, part)
         assert await harness.paged() == [harness.person.user]

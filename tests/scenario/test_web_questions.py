@@ -41,6 +41,25 @@ async def test_several_questions_are_answered_in_one_form_and_can_be_changed_unt
     )
 
 
+async def test_one_answer_can_be_changed_until_confirm_where_that_is_asked_for(
+    channel: WebChannel, page: Page
+) -> None:
+    await page.goto(channel.url)
+    await say(page, "ask sure")
+    card = await open_card(page)
+    staging, production = card.get_by_label("Staging"), card.get_by_label("Production")
+    await expect(staging).to_be_checked()  # chosen elsewhere
+    await production.check()
+    await expect(staging).not_to_be_checked()
+    await card.get_by_test_id("answer-text").fill("the eu cluster")
+    await expect(production).not_to_be_checked()
+    await expect(card).to_have_attribute("data-state", "open")
+    await production.check()
+    await expect(card.get_by_test_id("answer-text")).to_have_value("")
+    await card.get_by_test_id("confirm").click()
+    await expect(page.get_by_test_id("card-status")).to_contain_text("Answered by web:local: prod")
+
+
 async def test_what_a_cut_off_call_came_to_can_be_told(channel: WebChannel, page: Page) -> None:
     await page.goto(channel.url)
     await say(page, "unknown")

@@ -11,7 +11,7 @@ from channels.web.adapter import WebChannel
 from channels.web.backend import Scope
 from tests.web_backend import MemoryBackend
 from tests.web_page import backend_fixture, channel_fixture, only, open_card, say  # noqa: F401
-from tests.web_waiting import granted
+from tests.web_waiting import granted, planned
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -114,3 +114,27 @@ async def test_grants_are_listed_and_revoked(channel: WebChannel, backend: Memor
 async def test_no_grants_are_said_in_words(channel: WebChannel, page: Page) -> None:
     await page.goto(f"{channel.url}/#/grants")
     await expect(page.get_by_test_id("no-grants")).to_have_text("Nothing is granted.")
+
+
+async def test_schedules_are_listed_and_cancelled(
+    channel: WebChannel, backend: MemoryBackend, page: Page
+) -> None:
+    backend.planned = {"c1": planned("c1"), "c2": planned("c2", by="web:boss")}
+    await page.goto(channel.url)
+    await page.get_by_test_id("open-schedules").click()
+    await expect(page.get_by_test_id("schedule")).to_have_count(2)
+    await expect(page.get_by_test_id("title")).to_have_text("Schedules")
+    first = page.locator("[data-schedule-id=c1]")
+    await expect(first).to_contain_text("Say what waits.")
+    await expect(first).to_contain_text("every 4h")
+    await first.get_by_test_id("cancel-schedule").click()
+    await expect(page.get_by_test_id("schedule")).to_have_count(1)
+    await expect(page.get_by_test_id("schedules-told")).to_have_text("Cancelled: abcde.")
+    await page.locator("[data-schedule-id=c2]").get_by_test_id("cancel-schedule").click()
+    await expect(page.get_by_test_id("schedules-told")).to_have_text("only web:boss may cancel this")
+    assert list(backend.planned) == ["c2"]
+
+
+async def test_no_schedules_are_said_in_words(channel: WebChannel, page: Page) -> None:
+    await page.goto(f"{channel.url}/#/schedules")
+    await expect(page.get_by_test_id("no-schedules")).to_have_text("Nothing is scheduled.")

@@ -6,12 +6,13 @@ import { Conversation } from "/static/conversation.js";
 import { $, h, show, soon } from "/static/dom.js";
 import { showGrants } from "/static/grants.js";
 import { refreshLists } from "/static/lists.js";
+import { showSchedules } from "/static/schedules.js";
 import { call, Line, Refused, Unreachable, whenLoggedOut } from "/static/net.js";
 
 const POLL_MS = 15_000; // changes in other channels and replicas send no nudge to this page
 let me = null, agent = "", session = null, line = null, looking = null, again = false, wanted = null;
 
-const PANELS = { audit: ["Audit log", showAudit], grants: ["Grants", showGrants] };
+const PANELS = { audit: ["Audit log", showAudit], grants: ["Grants", showGrants], schedules: ["Schedules", showSchedules] };
 const lookSoon = soon(() => look(), 40);
 const conversation = new Conversation({ look: lookSoon, render });
 const composer = new Composer({ where: () => ({ session, agent }), sent, command });

@@ -187,6 +187,7 @@ export function argumentList(fields, hidden = false) {
 function facts(card) {
   const deciders = card.deciders || card.approvers.join(", ");
   const rows = [
+    card.works_for ? ["Asked by", `${card.agent}, working for ${card.works_for}`] : null,
     deciders ? ["Who may decide", deciders] : null,
     card.expires_at ? ["Expires", h("span", { title: fullTime(card.expires_at) }, `${span(card.expires_at)} (${fullTime(card.expires_at)})`)] : null,
     ["Asked", time(card.requested_at)],

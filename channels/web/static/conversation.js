@@ -103,19 +103,24 @@ export class Conversation {
   }
 
   /** `passing`: heard just now; it gives way to the stored one, if the server keeps it. */
-  notice(text, kind = "notice", passing = false) {
-    const element = h("p.note", { testid: "notice", data: { kind } }, text);
+  notice(text, kind = "notice", passing = false, link = null) {
+    const element = h("p.note", { testid: "notice", data: { kind } }, text, link);
     this.log.append(element);
     if (passing) this.passing.push(element);
   }
 
   #stored(notices, before) {
     while (this.noticed < notices.length && notices[this.noticed].after <= before) {
-      const { text, kind } = notices[this.noticed++];
+      const { text, kind, number, file } = notices[this.noticed++];
       const index = this.passing.findIndex((element) => element.textContent === text);
       if (index >= 0) this.passing.splice(index, 1)[0].remove();
-      this.notice(text, kind);
+      this.notice(text, kind, false, file ? this.#download(number, file) : null);
     }
+  }
+
+  #download(number, name) {
+    const href = `/sessions/${encodeURIComponent(this.session)}/files/${number}`;
+    return [" ", h("a", { testid: "file", href, download: name }, `Save ${name}`)];
   }
 
   openCards() {
@@ -233,7 +238,7 @@ export class Conversation {
   #grow(text) {
     if (this.final) this.#endLive();
     this.status = "running";
-    this.live += text;
+    this.live = text ? this.live + text : ""; // without text: the reply begins anew
     this.dress();
   }
 

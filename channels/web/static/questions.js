@@ -9,8 +9,9 @@ let serial = 0;
 export function questionControls(card, answer, handlers) {
   if (card.parts?.length) return [severalForm(card, answer)];
   const controls = [];
-  if (card.options.length && card.multi) controls.push(multi(card, answer, handlers));
-  else if (card.options.length) controls.push(single(card, answer, handlers));
+  if (card.confirm && !card.multi) return [confirmed(card, answer, handlers)];
+  if (card.options.length && card.multi) return [multi(card, answer, handlers)];
+  if (card.options.length) controls.push(single(card, answer, handlers));
   if (card.allow_text || !card.options.length) controls.push(freeText(card, answer));
   if (card.about === "unknown") controls.push(resultForm(answer));
   return controls;
@@ -27,24 +28,57 @@ function single(card, answer, handlers) {
       h("span.number", { "aria-hidden": "true" }, String(index + 1)), words(option))));
 }
 
+/** One answer that can be changed until Confirm: options, own words, or both; the one touched last counts. */
+function confirmed(card, answer, handlers) {
+  const id = `question-${++serial}`, values = card.options.map((option) => option.value);
+  const given = (card.answered ?? [])[0] ?? "";
+  const boxes = values.map((value) => h("input", { type: "radio", name: id, value, checked: value === given }));
+  const told = card.options.length ? "Something else" : "Your answer";
+  const own = card.allow_text || !card.options.length
+    ? ownInput(card.answer_kind ?? "text", values.includes(given) ? "" : given, { testid: "answer-text", "aria-label": told, placeholder: told })
+    : null;
+  const confirm = h("button.primary", { type: "submit", testid: "confirm" }, "Confirm");
+  const read = () => own?.value.trim() || boxes.find((box) => box.checked)?.value || "";
+  const look = () => { confirm.disabled = !read(); };
+  const pick = (box) => { box.checked = true; if (own) own.value = ""; look(); };
+  boxes.forEach((box, index) => {
+    box.onchange = () => pick(box);
+    if (index < 9) handlers[String(index + 1)] = () => pick(box);
+  });
+  if (own) own.oninput = () => { if (own.value.trim()) for (const box of boxes) box.checked = false; look(); };
+  look();
+  return h("form.choices", {
+    testid: "confirmed", onsubmit: (event) => { event.preventDefault(); if (read()) answer(read()); },
+  }, card.options.map((option, index) =>
+    h("label.choice", { testid: "option", data: { value: option.value } }, boxes[index], words(option))),
+  own, h("div.buttons", {}, confirm));
+}
+
 function multi(card, answer, handlers) {
-  const boxes = card.options.map((option) => h("input", { type: "checkbox", value: option.value }));
+  const answered = card.answered ?? [], values = card.options.map((option) => option.value);
+  const boxes = values.map((value) => h("input", { type: "checkbox", value, checked: answered.includes(value) }));
+  const told = "Something else", before = answered.filter((value) => !values.includes(value)).join(", ");
+  const own = card.allow_text
+    ? ownInput(card.answer_kind ?? "text", before, { testid: "answer-text", "aria-label": told, placeholder: told })
+    : null;
   const least = card.least ?? 1, most = card.most ?? card.options.length;
   const confirm = h("button.primary", { type: "submit", testid: "confirm" }, "Confirm");
   const look = () => {
     const count = boxes.filter((box) => box.checked).length;
-    confirm.disabled = count < least || count > most;
+    confirm.disabled = count > most || (count < least && !own?.value.trim()); // own words may stand for several
   };
   look();
+  if (own) own.oninput = look;
   boxes.forEach((box, index) => { if (index < 9) handlers[String(index + 1)] = () => { box.checked = !box.checked; look(); }; });
   return h("form.choices", {
     onchange: look,
     onsubmit: (event) => {
       event.preventDefault();
-      answer(card.options.filter((_, index) => boxes[index].checked).map((option) => option.value));
+      const text = own?.value.trim() ?? "";
+      answer([...values.filter((_, index) => boxes[index].checked), ...(text ? [text] : [])]);
     },
   }, card.options.map((option, index) => h("label.choice", { testid: "option", data: { value: option.value } }, boxes[index], words(option))),
-  h("div.buttons", {}, confirm));
+  own, h("div.buttons", {}, confirm));
 }
 
 /** An input for an own answer of a kind. */
@@ -64,7 +98,7 @@ function freeText(card, answer) {
     onsubmit: (event) => {
       event.preventDefault();
       if (!field.value.trim()) field.focus();
-      else answer(card.multi ? [field.value.trim()] : field.value.trim());
+      else answer(field.value.trim());
     },
   }, field, h("button.plain", { type: "submit", testid: "answer-submit" }, "Answer"));
 }

@@ -193,7 +193,7 @@ MESSAGES: Final[dict[str, OutboundMessage]] = {
     "notice": OutboundMessage(text="Waiting for Ada.", kind="notice"),
     "error": OutboundMessage(text="The model cannot be reached.", kind="error"),
     "mention": OutboundMessage(
-        text="# Done", mention=Actor("discord", "", "123456789012345678"), repeat=True
+        text="# Done", mentions=(Actor("discord", "", "123456789012345678"),), repeat=True
     ),
 }
 

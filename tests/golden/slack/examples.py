@@ -140,7 +140,7 @@ def drawn(card: Card, *, readable: bool = True) -> dict[str, Any]:
 
 def examples() -> dict[str, Any]:
     """Name -> payload."""
-    words = OutboundMessage(text="**Done.** See `x < y`.", mention=Actor("slack", "T1", "U1"), repeat=True)
+    words = OutboundMessage(text="**Done.** See `x < y`.", mentions=(Actor("slack", "T1", "U1"),), repeat=True)
     return {
         "approval": drawn(APPROVAL),
         "approval_long": drawn(LONG),

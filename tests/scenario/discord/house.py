@@ -23,6 +23,7 @@ from gateway.app.people import ConfiguredRules
 from gateway.clock import Clock, SystemClock
 from gateway.messages import Json
 from gateway.providers.base import Model
+from gateway.store.schedule_rows import Standing
 from gateway.store.sqlite import SqliteStore
 from tests.clock import FakeClock
 from tests.platforms.discord.ids import ADA, APPROVALS, BOB, BOT, CLEO, DAN, FORUM, G1, GENERAL, OPS
@@ -292,6 +293,7 @@ async def running(
     operators: Sequence[str] = ("cli:local",),
     context: int = 20,
     more: Sequence[Agent] = (),
+    schedules: Sequence[Standing] = (),
     sessions: int = 1,
     **options: Any,
 ) -> AsyncIterator[Scene]:
@@ -316,8 +318,10 @@ async def running(
             operators=tuple(operators),
             pairing=frozenset({"discord"} if pairing else ()),
             context={"discord": context},
+            threaded=frozenset({"discord"}),
         ),
         channels=(channel,),
+        schedules=schedules,
         operators=operators,
         drain=0.2,
         data_dir=house.data,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.messages import File, Image
+from tests.built_in_scene import sender
 from tests.clock import FakeClock
 from tests.platforms.discord.server import DiscordServer
 from tests.scenario.discord.house import ADA, GENERAL, PICTURE, House, Scene, running
@@ -125,3 +126,19 @@ async def test_a_file_made_before_a_request_comes_before_its_card_and_only_once(
         await scene.sees("Result: made; paid 5 for A-1", asked)
         await scene.rest()
         assert len(files_in(scene, asked)) == 1
+
+
+async def test_a_file_that_the_agent_sends_comes_with_its_caption_into_the_thread(
+    house: House, server: DiscordServer
+) -> None:
+    async with (
+        sender(house.folder, house.data, "discord") as (agent, model),
+        running(house, server, agent=agent, model=model) as scene,
+    ):
+        asked = scene.call("the report please")
+        await scene.sees("May", asked)
+        await scene.sees("sent", asked)
+        await scene.until(lambda: files_in(scene, asked), "the file")
+        await scene.rest()
+        assert files_in(scene, asked) == [("may.csv", b"a,b\n")]
+        assert files_in(scene, GENERAL) == []

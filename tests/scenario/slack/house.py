@@ -24,6 +24,7 @@ from gateway.app.people import ConfiguredRules
 from gateway.clock import Clock, SystemClock
 from gateway.messages import Json
 from gateway.providers.base import Model
+from gateway.store.schedule_rows import Standing
 from gateway.store.sqlite import SqliteStore
 from tests.clock import FakeClock
 from tests.platforms.slack import SlackServer
@@ -247,6 +248,7 @@ async def running(
     operators: Sequence[str] = ("cli:local",),
     context: int = 20,
     more: Sequence[Agent] = (),
+    schedules: Sequence[Standing] = (),
     **options: Any,
 ) -> AsyncIterator[Scene]:
     """A gateway on the house's database, with one bot, by Socket Mode or posted to over HTTP. The app
@@ -275,8 +277,10 @@ async def running(
             operators=tuple(operators),
             pairing=frozenset({"slack"} if pairing else ()),
             context={"slack": context},
+            threaded=frozenset({"slack"}),
         ),
         channels=(channel,),
+        schedules=schedules,
         operators=operators,
         drain=0.2,
         data_dir=house.data,

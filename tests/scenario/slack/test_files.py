@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.messages import File, Image
+from tests.built_in_scene import sender
 from tests.clock import FakeClock
 from tests.platforms.slack import SlackServer
 from tests.scenario.slack.house import (
@@ -200,3 +201,21 @@ async def test_a_file_made_before_a_request_comes_before_its_card_and_only_once(
         await scene.sees("Result: made; paid 5 for A-1")
         await scene.rest()
         assert len(files_in(scene)) == 1
+
+
+@TRANSPORTS
+async def test_a_file_that_the_agent_sends_comes_with_its_caption_into_the_thread(
+    house: House, server: SlackServer, transport: str
+) -> None:
+    async with (
+        sender(house.folder, house.data, "slack") as (agent, model),
+        running(house, server, transport=transport, agent=agent, model=model) as scene,
+    ):
+        asked = scene.call("the report please")
+        await scene.sees("May", thread=asked.ts)
+        await scene.sees("sent", thread=asked.ts)
+        await scene.until(lambda: files_in(scene), "the file")
+        await scene.rest()
+        assert files_in(scene) == [("may.csv", b"a,b\n")]
+        (shared,) = [c.arguments["thread_ts"] for c in server.called("files.completeUploadExternal")]
+        assert shared == asked.ts

@@ -32,6 +32,7 @@ from gateway.gate import Gate, Rule
 from gateway.messages import File, Image, Json, Message, ThreadKey
 from gateway.providers.base import Model, ModelRequest, ModelResponse, OnDelta
 from gateway.providers.scripted import Call, Reply, ScriptedModel, spoken
+from gateway.store.schedule_rows import Standing
 from gateway.store.sqlite import SqliteStore
 from gateway.tools.base import Tool, ToolOutput, tool
 from tests.clock import FakeClock
@@ -322,6 +323,7 @@ async def running(
     pairing: bool = False,
     operators: Sequence[str] = ("cli:local",),
     more: Sequence[Agent] = (),
+    schedules: Sequence[Standing] = (),
     **options: Any,
 ) -> AsyncIterator[Scene]:
     """A gateway on the house's database, with one bot, polling or being posted to."""
@@ -346,6 +348,7 @@ async def running(
             pairing=frozenset({"telegram"} if pairing else ()),
         ),
         channels=(channel,),
+        schedules=schedules,
         operators=operators,
         drain=0.2,
         data_dir=house.data,

@@ -11,6 +11,7 @@ import pytest
 
 from gateway.messages import File, Image
 from gateway.providers.anthropic import AnthropicModel
+from tests.built_in_scene import sender
 from tests.clock import FakeClock
 from tests.platforms.anthropic.server import AnthropicServer
 from tests.platforms.telegram import TelegramServer
@@ -226,3 +227,21 @@ async def test_a_file_of_a_turn_that_was_taken_over_is_sent_once(
         await scene.sees("Result: made; ")
         await scene.rest()
     assert len([m for m in server.from_bot(ADA) if "document" in m]) == 1
+
+
+async def test_a_file_that_the_agent_sends_comes_with_its_caption_before_the_answer(
+    house: House, server: TelegramServer
+) -> None:
+    async with (
+        sender(house.folder, house.data, "telegram") as (agent, model),
+        running(house, server, agent=agent, model=model) as scene,
+    ):
+        scene.say("the report please")
+        await scene.until(lambda: len(server.from_bot(ADA)) == 3, "caption, file and answer")
+        await scene.rest()
+    texts = [message.get("text") for message in server.from_bot(ADA)]
+    assert sorted(filter(None, texts)) == ["May @everyone", "sent"]
+    (document,) = [message["document"] for message in server.from_bot(ADA) if "document" in message]
+    assert document["file_name"] == "may.csv"
+    assert server.files[document["file_id"]]["content"] == b"a,b\n"
+    assert texts.index("May @everyone") + 1 == texts.index(None)

@@ -73,7 +73,7 @@ async def test_a_repeat_says_that_it_may_be_one(room: Room) -> None:
 
 async def test_the_longest_part_still_has_room_for_mention_and_repeat_mark(room: Room) -> None:
     whole = OutboundMessage(
-        text="x" * 9000, repeat=True, kind="error", mention=Actor("telegram", BOT, str(ADA))
+        text="x" * 9000, repeat=True, kind="error", mentions=(Actor("telegram", BOT, str(ADA)),)
     )
     for part in room.channel.parts(whole):
         await room.channel.send(room.thread(ADA), part)

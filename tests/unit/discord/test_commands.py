@@ -30,10 +30,11 @@ def test_the_commands_are_ones_that_discord_takes(agents: list[str], in_guild: b
     accepted_commands(commands.definitions(agents, MODELS, in_guild=in_guild))
 
 
-def test_there_are_eleven_slash_commands_and_one_for_messages() -> None:
+def test_there_are_thirteen_slash_commands_and_one_for_messages() -> None:
     found = commands.definitions(AGENTS, MODELS)
     slash = [c["name"] for c in found if c["type"] == 1]
-    assert slash == ["ask", "new", "stop", "status", "pending", "grants", *SAID, "model", "agent", "help"]
+    first = ["ask", "new", "stop", "status", "pending", "grants", "schedules", "memory"]
+    assert slash == [*first, *SAID, "model", "agent", "help"]
     assert [c["name"] for c in found if c["type"] == 3] == ["Ask the agent about this"]
     assert all(c["contexts"] == [0, 1] and c["integration_types"] == [0] for c in found)
     assert not any("contexts" in c for c in commands.definitions(in_guild=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -41,7 +42,9 @@ KINDS: list[Literal["answer", "notice", "error"]] = ["answer", "notice", "error"
 def test_every_part_is_one_that_discord_takes(
     text: str, kind: Literal["answer", "notice", "error"], repeat: bool, mention: Actor | None
 ) -> None:
-    parts = render.parts(OutboundMessage(text=text, kind=kind, repeat=repeat, mention=mention))
+    parts = render.parts(
+        OutboundMessage(text=text, kind=kind, repeat=repeat, mentions=(mention,) if mention else ())
+    )
     assert parts
     for part in parts:
         drawn = render.message(part)
@@ -55,7 +58,9 @@ def test_every_part_is_one_that_discord_takes(
 @given(WILD)
 def test_the_cut_depends_on_the_text_alone(text: str) -> None:
     plain = render.parts(OutboundMessage(text=text))
-    dressed = render.parts(OutboundMessage(text=text, kind="error", repeat=True, mention=ADA, reply_to="1"))
+    dressed = render.parts(
+        OutboundMessage(text=text, kind="error", repeat=True, mentions=(ADA,), reply_to="1")
+    )
     assert [part.text for part in plain] == [part.text for part in dressed]
 
 
@@ -96,25 +101,46 @@ def test_c015_model_text_pages_nobody_and_stays_as_written() -> None:
 
 
 def test_c015_the_gateways_own_mention_pages_exactly_this_person() -> None:
-    [part] = render.parts(OutboundMessage(text="@everyone, it waits for you", mention=ADA))
+    [part] = render.parts(OutboundMessage(text="@everyone, it waits for you", mentions=(ADA,)))
     drawn = render.message(part)
     assert drawn["content"] == f"<@{ADA.user}> @everyone, it waits for you"
     assert drawn["allowed_mentions"] == {"parse": [], "users": [ADA.user]}
     assert paged(mentioned(drawn["content"]), drawn["allowed_mentions"]) == [ADA.user]
 
 
+def test_everybody_who_is_wanted_is_mentioned_as_far_as_there_is_room() -> None:
+    people = tuple(Actor("discord", "", str(10**17 + n)) for n in range(7))
+    roles = tuple(str(2 * 10**17 + n) for n in range(7))
+    wanted = OutboundMessage(
+        text="Still waiting.", kind="notice", mentions=(*people, *people), mention_roles=roles
+    )
+    [part] = render.parts(wanted)
+    drawn = render.message(part)
+    accepted(drawn)
+    reached = [*(actor.user for actor in people), *roles[:3]]
+    assert drawn["allowed_mentions"] == {"parse": [], "users": reached[:7], "roles": reached[7:]}
+    assert paged(mentioned(drawn["content"]), drawn["allowed_mentions"]) == [
+        *reached[:7],
+        *(f"&{r}" for r in reached[7:]),
+    ]
+    full, *_ = render.parts(replace(wanted, text="word " * 1000, kind="answer", repeat=True))
+    drawn = render.message(full)
+    accepted(drawn)
+    assert drawn["allowed_mentions"]["users"] == [people[0].user]
+
+
 @pytest.mark.parametrize(
     "actor", [Actor("telegram", "", "42"), Actor("discord", "", "ada"), Actor("discord", "", "1> @everyone")]
 )
 def test_somebody_of_another_platform_is_not_mentioned(actor: Actor) -> None:
-    [part] = render.parts(OutboundMessage(text="hello", mention=actor))
+    [part] = render.parts(OutboundMessage(text="hello", mentions=(actor,)))
     assert render.message(part) == {"content": "hello", "flags": 0, "allowed_mentions": {"parse": []}}
 
 
 def test_only_the_first_part_mentions_and_replies() -> None:
-    parts = render.parts(OutboundMessage(text="word " * 1000, mention=ADA, reply_to="77"))
+    parts = render.parts(OutboundMessage(text="word " * 1000, mentions=(ADA,), reply_to="77"))
     assert len(parts) > 1
-    assert [part.mention for part in parts] == [ADA] + [None] * (len(parts) - 1)
+    assert [part.mentions for part in parts] == [(ADA,)] + [()] * (len(parts) - 1)
     assert [part.reply_to for part in parts] == ["77"] + [""] * (len(parts) - 1)
 
 
@@ -148,7 +174,7 @@ def test_notices_are_small_errors_are_marked_and_repeats_say_so() -> None:
 
 def test_files_come_after_the_words_one_in_a_message() -> None:
     files = tuple(OutboundFile(path=Path(f"/nowhere/{n}"), name=f"{n}.png") for n in (1, 2))
-    words, first, second = render.parts(OutboundMessage(text="two", files=files, mention=ADA))
+    words, first, second = render.parts(OutboundMessage(text="two", files=files, mentions=(ADA,)))
     assert words.files == ()
     for part, name in ((first, "1.png"), (second, "2.png")):
         drawn = render.message(part)

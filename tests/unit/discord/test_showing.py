@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from channels.base import Actor, Card, InboundMessage
-from channels.discord.refs import thread_key
+from channels.base import Actor, Card, InboundMessage, OutboundMessage, Progress
+from channels.discord.refs import thread_key, unpack_ref
+from channels.discord.remnants import MARK
 from channels.discord.world import World
 from tests.contracts.harness import Inbox, an_approval, settled
 from tests.platforms.discord.hasty import running
@@ -45,6 +46,26 @@ async def test_in_private_there_are_no_roles_to_notify(server: DiscordServer) ->
     [message] = server.from_bot(ADA)
     assert server.paged() == [ADA]
     assert OPS not in server.shown(server.dm(ADA).id, message["id"])
+
+
+async def test_a_card_whose_reference_was_lost_is_not_posted_twice(server: DiscordServer) -> None:
+    target, card = thread_key(G1, APPROVALS), replace(asking(), once="0123456789abcdef01234567")
+    async with running(server, Inbox()) as channel:
+        lost = await channel.show(target, card)
+        other = await channel.show(target, replace(card, once="f" * 24))
+    async with running(server, Inbox()) as channel:  # another process goes on
+        news = replace(card, repeat=True, status="Bob agrees; one more must.")
+        assert await channel.show(target, news) == lost != other
+    told = server.shown(*unpack_ref(lost))
+    assert "one more must" in told and "a repeat" not in told
+    assert server.paged(APPROVALS) == [ADA, f"&{OPS}"] * 2
+
+
+async def test_a_card_that_was_never_posted_is_posted_as_a_possible_repeat(server: DiscordServer) -> None:
+    card = replace(asking(), once="0123456789abcdef01234567", repeat=True)
+    async with running(server, Inbox()) as channel:
+        ref = await channel.show(thread_key(G1, APPROVALS), card)
+    assert "(a repeat: the card may already be above)" in server.shown(*unpack_ref(ref))
 
 
 # ---- a server that lets the bot in again
@@ -142,3 +163,22 @@ async def test_while_discord_does_not_tell_it_is_said_to_be_unsure(server: Disco
     server.fail_next(MEMBER, 503)
     message = await missed(server, Inbox())
     assert (message.guest, message.guest_unsure) == (True, True)
+
+
+# ---- signs of life that a dead process has left behind
+
+
+async def test_a_sign_of_life_that_a_process_left_behind_is_taken_away_by_the_next(
+    server: DiscordServer,
+) -> None:
+    target = thread_key(G1, APPROVALS)
+    async with running(server, Inbox()) as channel:
+        await channel.progress(target, Progress(kind="tool", text="search"))
+        await server.wait_for(lambda: len(server.from_bot(APPROVALS)) == 1)
+        [left] = server.from_bot(APPROVALS)
+        async with running(server, Inbox()) as other:  # the first one shows what it did when it died
+            own = await other.send(target, OutboundMessage(text=f"Using a mark{MARK} in words"))
+            await server.wait_for(lambda: left["id"] not in [m["id"] for m in server.from_bot(APPROVALS)])
+            await other.send(target, OutboundMessage(text="More."))
+    left_there = server.from_bot(APPROVALS)
+    assert len(left_there) == 2 and unpack_ref(own)[1] in [message["id"] for message in left_there]

@@ -165,7 +165,7 @@ async def test_an_answer_that_calls_somebody_is_a_new_message(server: SlackServe
     async with running(server, inbox) as channel:
         thread = in_thread(server)
         sign = await shown(server, channel, thread)
-        ref = await channel.send(thread, OutboundMessage(text="Your turn.", mention=ADA))
+        ref = await channel.send(thread, OutboundMessage(text="Your turn.", mentions=(ADA,)))
         assert ref != sign
         await server.wait_for(lambda: len(server.from_bot("C1")) == 1)
     assert server.paged("C1") == ["U1"]

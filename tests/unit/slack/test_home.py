@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import Button, CardField, Choice
+from channels.base import Button, Card, CardField, Choice
 from channels.slack import home
 from tests.contracts.harness import an_approval
 from tests.unit.slack.blockkit import checked_home, codes, controls, labels, live, shown
@@ -91,3 +91,32 @@ def test_every_home_is_one_that_slack_takes(
     view = home.view([card, replace(card, buttons=buttons), question] * times, note)
     checked_home(view)
     assert live(view) == []
+
+
+def test_each_call_of_a_card_has_its_own_buttons_in_the_list_twenty_calls_too() -> None:
+    labels_ = ("Approve", "For this session", "Always", "Edit", "Deny", "Deny with feedback")
+    more = ("Pass on…", "Take back")
+
+    def call(place: int, script: str) -> Card:
+        buttons = [
+            Button(
+                label=label, data=f"v1:p_{place}:{n}", tone="danger" if label.startswith("Deny") else "plain"
+            )
+            for n, label in enumerate(labels_)
+        ]
+        buttons += [Button(label=label, data=f"v1:p_{place}:{label[0]}", harmless=True) for label in more]
+        fields = (CardField(name="script", value=script),)
+        return an_approval(card_id=f"p_{place}", fields=fields, buttons=tuple(buttons), code=f"C{place}")
+
+    calls = (*(call(n, f"step {n}") for n in range(19)), call(19, "step; " * 500))
+    post = Button(label="Post again", data="v1:p_0:p", harmless=True)
+    card = an_approval(
+        calls=calls, fields=(), buttons=(Button(label="Approve all (20)", data="v1:p_0:Y"), post)
+    )
+    view = home.view([card])
+    checked_home(view)
+    shown_ = labels(view["blocks"])
+    assert [one for one in shown_ if one.startswith("7 ")] == [f"7 {label}" for label in (*labels_, *more)]
+    cut_ = [f"20 {label}" for label in ("Deny", "Deny with feedback", *more)]
+    assert [one for one in shown_ if one.startswith("20 ")] == cut_
+    assert shown_[-1] == "Post again" and "Approve all (20)" not in shown_

@@ -40,7 +40,9 @@ def sent(text: str, **more: Any) -> dict[str, Any]:
 def test_every_part_is_one_that_slack_takes_and_only_the_gateways_mention_is_live(
     text: str, kind: Kind, repeat: bool, mention: Actor | None
 ) -> None:
-    parts = render.parts(OutboundMessage(text=text, kind=kind, repeat=repeat, mention=mention))
+    parts = render.parts(
+        OutboundMessage(text=text, kind=kind, repeat=repeat, mentions=(mention,) if mention else ())
+    )
     assert parts
     for index, part in enumerate(parts):
         drawn = render.message(part)
@@ -56,7 +58,7 @@ def test_every_part_is_one_that_slack_takes_and_only_the_gateways_mention_is_liv
 @given(WILD)
 def test_the_cut_depends_on_the_text_alone(text: str) -> None:
     plain = render.parts(OutboundMessage(text=text))
-    dressed = render.parts(OutboundMessage(text=text, kind="error", repeat=True, mention=ADA))
+    dressed = render.parts(OutboundMessage(text=text, kind="error", repeat=True, mentions=(ADA,)))
     assert [part.text for part in plain] == [part.text for part in dressed]
 
 
@@ -74,21 +76,33 @@ def test_c008_words_of_a_model_page_nobody() -> None:
 
 
 def test_a_mention_stands_in_front_of_the_words_and_is_live() -> None:
-    drawn = sent("You are asked.", mention=ADA)
+    drawn = sent("You are asked.", mentions=(ADA,))
     assert drawn["text"] == "<@U0ADA> You are asked."
     assert drawn["blocks"][0]["text"]["text"] == "<@U0ADA> You are asked."
 
 
+def test_everybody_who_is_wanted_is_mentioned_as_far_as_there_is_room() -> None:
+    people = tuple(Actor("slack", "T1", f"U0AAAAAA{n}") for n in range(7))
+    groups = tuple(f"S0AAAAAA{n}" for n in range(7))
+    drawn = sent("Still waiting.", kind="notice", mentions=(*people, *people), mention_roles=(*groups, "U1"))
+    marks = [*(f"<@{actor.user}>" for actor in people), *(f"<!subteam^{group}>" for group in groups[:3])]
+    assert drawn["text"] == f"{' '.join(marks)} Still waiting."
+    assert drawn["blocks"][0]["text"]["text"] == drawn["text"]
+    full, *_ = render.parts(OutboundMessage(text="word " * 4000, mentions=people, repeat=True))
+    checked_message(render.message(full))
+    assert 1 <= render.message(full)["text"].count("<@") <= len(people)
+
+
 @pytest.mark.parametrize("text", ["> quoted", "```\ncode\n```", "a `b``c` d"])
 def test_a_mention_before_a_quote_code_or_rich_text_has_a_line_of_its_own(text: str) -> None:
-    drawn = sent(text, mention=ADA)
+    drawn = sent(text, mentions=(ADA,))
     assert drawn["blocks"][0]["text"]["text"] == "<@U0ADA>"
     assert len(drawn["blocks"]) == 2
 
 
 @pytest.mark.parametrize("actor", [Actor("telegram", "7", "42"), Actor("slack", "T1", "U1> <!here")])
 def test_whoever_is_no_user_of_slack_is_not_mentioned(actor: Actor) -> None:
-    assert sent("hello", mention=actor)["text"] == "hello"
+    assert sent("hello", mentions=(actor,))["text"] == "hello"
 
 
 def test_a_short_notice_is_small_a_long_one_and_an_answer_are_not() -> None:

@@ -210,7 +210,7 @@ def test_without_the_file_the_first_of_many_calls_can_be_decided_and_then_the_ne
 
 
 def test_a_request_for_deciders_only_is_shown_by_its_button_even_without_the_file() -> None:
-    show = Button(label="Show me", data="v1:p_1:v", tone="primary")
+    show = Button(label="Show me", data="v1:p_1:v", tone="primary", harmless=True)
     card = an_approval(summary="x " * 10_000, fields=(), buttons=(show,), code="")
     assert labels(cards.card(card, file=cards.args_file(card), readable=False)["blocks"]) == ["Show me"]
     assert "no argument" not in shown(drawn(card)).casefold()

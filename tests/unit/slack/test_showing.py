@@ -125,3 +125,31 @@ async def test_the_home_takes_presses_about_single_calls_and_about_all(
         (f"v1:{card.calls[1].card_id}:d", True, None),
         (f"v1:{card.card_id}:Y", True, None),
     ]
+
+
+async def test_a_card_whose_reference_was_lost_is_found_again_and_not_posted_twice(
+    server: SlackServer, inbox: Inbox
+) -> None:
+    card = an_approval(once="0123456789abcdef01234567")
+    for target in (in_thread(server), ThreadKey("slack", "T1", "C1", "")):
+        async with running(server, inbox) as channel:
+            lost = await channel.show(target, card)
+            other = await channel.show(target, replace(card, once="f" * 24))
+        async with running(server, inbox) as channel:  # another process goes on
+            news = replace(card, repeat=True, status="Ada agrees; one more must.")
+            assert await channel.show(target, news) == lost != other
+            told = server.shown(*unpack_ref(lost))
+            assert "one more must" in told and "a repeat" not in told
+            assert "one more must" not in server.shown(*unpack_ref(other))
+
+
+async def test_a_card_that_is_not_found_again_is_posted_as_a_possible_repeat(
+    server: SlackServer, inbox: Inbox
+) -> None:
+    target = in_thread(server)
+    card = an_approval(once="0123456789abcdef01234567", repeat=True)
+    async with running(server, inbox) as channel:
+        ref = await channel.show(target, card)
+        assert "(a repeat: the card may already be above)" in server.shown(*unpack_ref(ref))
+        server.fail_next("conversations.replies", "not_in_channel")
+        assert await channel.show(target, card) != ref

@@ -105,13 +105,23 @@ def test_every_part_is_one_that_telegram_takes(
         text=text,
         kind=kind,
         repeat=repeat,
-        mention=Actor("telegram", "777", "42"),
+        mentions=(Actor("telegram", "777", "42"),),
     )
     parts = render.parts(message)
     assert parts
     for part in parts:
         checked(render.drawn_part(part))
         assert render.parts(part) == (part,)
+
+
+def test_everybody_who_is_wanted_is_called_by_a_bell_and_a_message_holds_ten() -> None:
+    people = tuple(Actor("telegram", "777", str(40 + n)) for n in range(12))
+    wanted = OutboundMessage(text="Still waiting.", kind="notice", mentions=(*people, people[0]))
+    [part] = render.parts(wanted)
+    drawn = render.drawn_part(part)
+    checked(drawn)
+    assert [span.user for span in drawn.spans if span.type == "text_mention"] == [40 + n for n in range(10)]
+    assert drawn.text == f"{'🔔' * 10} Still waiting."
 
 
 def test_what_is_no_character_is_replaced_without_moving_anything() -> None:

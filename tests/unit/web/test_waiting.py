@@ -9,7 +9,7 @@ import pytest
 
 from channels.web.adapter import WebChannel
 from tests.web_backend import MemoryBackend
-from tests.web_waiting import granted
+from tests.web_waiting import granted, planned
 
 
 async def waits(client: httpx.AsyncClient, text: str = "refund 25") -> str:
@@ -112,7 +112,14 @@ async def test_a_grant_of_somebody_else_is_not_ours_to_revoke(
 
 
 @pytest.mark.parametrize(
-    ("method", "path"), [("DELETE", "/grants/g1"), ("GET", "/grants"), ("POST", "/pending/p/cancel")]
+    ("method", "path"),
+    [
+        ("DELETE", "/grants/g1"),
+        ("GET", "/grants"),
+        ("DELETE", "/schedules/c1"),
+        ("GET", "/schedules"),
+        ("POST", "/pending/p/cancel"),
+    ],
 )
 async def test_none_of_it_without_a_token(
     guarded: tuple[WebChannel, httpx.AsyncClient], backend: MemoryBackend, method: str, path: str
@@ -126,3 +133,36 @@ async def test_another_site_cannot_revoke(client: httpx.AsyncClient, backend: Me
     backend.lines = {"g1": granted("g1")}
     response = await client.delete("/grants/g1", headers={"origin": "https://evil.example"})
     assert response.status_code == 403 and list(backend.lines) == ["g1"]
+
+
+async def test_schedules_are_listed_and_cancelled(client: httpx.AsyncClient, backend: MemoryBackend) -> None:
+    assert (await client.get("/schedules")).json() == {"schedules": []}
+    backend.planned = {"c1": planned("c1"), "c2": planned("c2", by="web:boss")}
+    listed = (await client.get("/schedules")).json()["schedules"]
+    assert [line["schedule_id"] for line in listed] == ["c1", "c2"]
+    assert set(listed[0]) == {
+        "schedule_id",
+        "code",
+        "name",
+        "agent",
+        "where",
+        "session_id",
+        "instruction",
+        "often",
+        "next_at",
+        "by",
+    }
+    response = await client.delete("/schedules/c1")
+    assert (response.status_code, response.json()["outcome"]) == (200, "recorded")
+    assert (await client.delete("/schedules/c1")).status_code == 404
+    refused = await client.delete("/schedules/c2")
+    assert (refused.status_code, refused.json()["outcome"]) == (403, "forbidden")
+    assert list(backend.planned) == ["c2"]
+
+
+async def test_another_site_cannot_cancel_a_schedule(
+    client: httpx.AsyncClient, backend: MemoryBackend
+) -> None:
+    backend.planned = {"c1": planned("c1")}
+    response = await client.delete("/schedules/c1", headers={"origin": "https://evil.example"})
+    assert response.status_code == 403 and list(backend.planned) == ["c1"]
