@@ -19,7 +19,7 @@ from gateway.gate import Decision, Gate, Scope
 from gateway.journal import CallRow, Ready
 from gateway.messages import ToolResult, ToolUse, call_hash, new_id
 from gateway.questions import GIVE_UP, RUN_AGAIN, TREAT_AS_DONE, Option, Question
-from gateway.tools.base import MASK, Tool, hidden_texts
+from gateway.tools.base import MASK, Tool, full_name, hidden_texts
 from gateway.tools.system import read_question
 from gateway.verdicts import INTERRUPTED, reads
 
@@ -55,12 +55,19 @@ class Buckets:
 def sort_calls(calls: Sequence[ToolUse], known: Mapping[str, KnownCall], at: Circumstances) -> Buckets:
     """Sort one step's calls. The rows are those not yet written down."""
     buckets = Buckets()
-    for call in calls:
+    for written in calls:
+        call = _as_meant(written, at.tools)
         if call.id in known:
             _go_on(call, known[call.id], at, buckets)
         else:
             _decide(call, at, buckets)
     return buckets
+
+
+def _as_meant(call: ToolUse, tools: Mapping[str, Tool]) -> ToolUse:
+    """The call under the tool's full name, which rules, cards and records know."""
+    name = full_name(call.name, tools)
+    return call if name == call.name else msgspec.structs.replace(call, name=name)
 
 
 def refuse_all(calls: Sequence[ToolUse], reason: str, tools: Mapping[str, Tool]) -> Buckets:
@@ -193,6 +200,8 @@ def _judge(
     decision = at.gate.evaluate(tool.name, args, at.scope, session_id=at.session_id, now=at.now)
     if tool.system and decision.rule == "default":
         decision = Decision(verdict="allow", reason="built-in tool", rule="built-in")
+    if tool.unasked and decision.rule == "default" and decision.verdict == "ask":
+        decision = Decision(verdict="allow", reason="reads only", rule="reads only")
     if changed and decision.verdict == "allow":
         decision = Decision(verdict="ask", reason=_CHANGED, rule=decision.rule, redact=decision.redact)
     if decision.verdict == "deny":
@@ -280,7 +289,7 @@ def _pending(
 ) -> Pending:
     expires = decision.expires if decision is not None else None
     secret = tuple(sorted(tool.secret | set(decision.redact if decision is not None else ())))
-    shown = tool.previewed(args)
+    shown = tool.previewed(args, at.session_id)
     return Pending(
         pending_id=new_id("p"),
         kind="question" if question is not None else "approval",

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -33,26 +34,30 @@ class Workbench:
 
     def __init__(self) -> None:
         self._tools: dict[tuple[tuple[str, ...], Path], list[Tool]] = {}
-        self._models: dict[tuple[str, ...], Model] = {}
+        self._models: Callable[[Agent], Model] | None = None
         self._limited = False
 
-    def __call__(self, job: Job) -> tuple[Agent, Model]:
-        from gateway.app.build import models_of
+    def tools(self, job: Job) -> tuple[Tool, ...]:
+        """Those of the agent's own that it may use."""
         from gateway.config.agents import module_tools
 
         if not self._limited:
             self._limited = True
             _limit(job.agent)
-        for section in job.models.values():
-            register_secret(str(section.api_key or ""))
         place = (job.references, job.folder)
         if place not in self._tools:
             self._tools[place] = module_tools(job.references, job.folder)
-        names = (job.agent.model, *job.agent.failover)
-        if names not in self._models:
-            self._models[names] = models_of(job.models, job.data_dir, SystemClock())(job.agent)
-        tools = tuple(tool for tool in self._tools[place] if tool.name in job.own)
-        return replace(job.agent, tools=tools), self._models[names]
+        return tuple(tool for tool in self._tools[place] if tool.name in job.own)
+
+    def model(self, job: Job, name: str) -> Model:
+        """This model, and those that take over. The configuration does not change while a gateway runs."""
+        from gateway.app.build import models_of
+
+        if self._models is None:
+            for section in job.models.values():
+                register_secret(str(section.api_key or ""))
+            self._models = models_of(job.models, job.data_dir, SystemClock())
+        return self._models(replace(job.agent, model=name))
 
 
 def _limit(agent: Agent) -> None:
@@ -88,10 +93,11 @@ class Jobs:
                 self._link.tell(_finished(end))
 
     async def _run(self, job: Job) -> RunResult:
-        made, model = self._workbench(job)
+        tools, model = self._workbench.tools(job), self._workbench.model(job, job.agent.model)
+        summary = job.agent.summary_model
         remote = RemoteTools(self._link, job.remote)
         self._link.catalogue = remote.change
-        agent = replace(job.agent, tools=made.tools, sources=(remote,))
+        agent = replace(job.agent, tools=tools, sources=(remote,))
         transcript = LinkedTranscript(job.log, self._link)
         options = LoopOptions(
             journal=LinkedJournal(self._link),
@@ -106,6 +112,7 @@ class Jobs:
             turn_id=job.turn_id,
             spent=job.spent,
             known=job.known,
+            summary_model=self._workbench.model(job, summary) if summary is not None else None,
         )
         if job.message is None:
             return await resume_agent(agent, model, transcript, (), options=options)

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 import msgspec
 
-from gateway.approvals import KnownCall, Pending, Resolution, settle
+from gateway.approvals import KnownCall, Pending, Resolution, TurnCheckpoint, settle
 from gateway.bucket import Circumstances, sort_calls
 from gateway.budget import Spent
 from gateway.errors import GatewayError, IntelligenceUnavailable, RequiredToolServerDown, StoreError
@@ -127,7 +127,7 @@ class Following:
                 case None:
                     raise self._lost or WorkerLost
                 case Finished():
-                    return _outcome(frame)
+                    return _outcome(frame, self._looked_at_again(frame.pending))
                 case Failed():
                     raise _error(frame)
                 case Abandoned() | Appended() | Told() | Done():
@@ -149,6 +149,22 @@ class Following:
             case Abandoned():
                 if frame.id in self._tasks:
                     self._tasks[frame.id].cancel()
+
+    def _looked_at_again(self, checkpoint: TurnCheckpoint | None) -> TurnCheckpoint | None:
+        """What waits, as our own gate and tools see it: who may decide, and what the card shows."""
+        if checkpoint is None:
+            return None
+        calls = {call.id: call for call in self._session.transcript.open_calls()}
+        outstanding = {}
+        for pending_id, pending in checkpoint.outstanding.items():
+            call = calls.get(pending.call_id)
+            ours: list[Pending] = []
+            if call is not None and not pending.session and not (pending.question and pending.question.about):
+                ours = sort_calls([call], {}, self._circumstances(self._tool(pending.tool))).waiting
+            for one in ours:
+                pending = msgspec.structs.replace(one, pending_id=pending_id, code=pending.code)
+            outstanding[pending_id] = pending
+        return msgspec.structs.replace(checkpoint, outstanding=outstanding)
 
     # ---- ends that we bring about
 
@@ -293,21 +309,24 @@ class Following:
 
     def _is_allowed(self, ready: Ready) -> bool:
         """What our own gate says, with what people have decided before this run or at hand during it."""
-        options, call_id = self._options, ready.call.id
-        at = Circumstances(
-            agent=self._agent,
-            tools={ready.tool.name: ready.tool},
-            gate=options.gate or self._agent.gate,
-            scope=options.scope,
-            session_id=options.session_id,
-            now=options.clock.now(),
-        )
+        call_id, at = ready.call.id, self._circumstances(ready.tool)
         before = self._settled.get(call_id, self._job.known.get(call_id))
         known = {}
         if before is not None and before.state in ("allowed", "started"):
             known[call_id] = msgspec.structs.replace(before, state="allowed")
         allowed = sort_calls([ready.call], known, at).run
         return any(one.args == ready.args for one in allowed)
+
+    def _circumstances(self, tool: Tool) -> Circumstances:
+        options = self._options
+        return Circumstances(
+            agent=self._agent,
+            tools={tool.name: tool},
+            gate=options.gate or self._agent.gate,
+            scope=options.scope,
+            session_id=options.session_id,
+            now=options.clock.now(),
+        )
 
     # ---- a person at hand
 
@@ -351,6 +370,7 @@ def described(tool: Tool) -> RemoteTool:
         timeout=tool.timeout,
         secret=tool.secret,
         system=tool.system,
+        unasked=tool.unasked,
     )
 
 
@@ -371,11 +391,11 @@ def _started(ready: Ready) -> KnownCall:
     return KnownCall(state="started", args=dict(ready.args), args_hash=ready.args_hash, said=dict(ready.said))
 
 
-def _outcome(frame: Finished) -> RunResult:
+def _outcome(frame: Finished, pending: TurnCheckpoint | None) -> RunResult:
     return RunResult(
         outcome=frame.outcome,
         text=frame.text,
-        pending=frame.pending,
+        pending=pending,
         spent=frame.spent,
         usage=frame.usage,
         detail=frame.detail,

@@ -217,6 +217,7 @@ class RemoteTools:
             timeout=remote.timeout,
             secret=remote.secret,
             system=remote.system,  # type: ignore[arg-type]
+            unasked=remote.unasked,
         )
 
     async def _run(self, name: str, args: Json, context: CallContext) -> ToolOutput:

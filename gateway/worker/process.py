@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+from collections import deque
 from collections.abc import Sequence
 
 import msgspec
@@ -20,6 +21,7 @@ MODULE = "gateway.app.worker"
 # What a process needs to find its way about; everything else stays here, above all secrets.
 ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV")
 TERM_SECONDS = 1.0  # between SIGTERM and SIGKILL
+LAST_WORDS = 5  # lines that are logged when it ends unexpectedly
 STDERR_LINES = 200  # of one worker that are logged; the rest is only counted
 _log = logging.getLogger(__name__)
 
@@ -36,6 +38,7 @@ class Worker:
     ) -> None:
         self._process, self._stdin, self._stdout = process, stdin, stdout
         self.pid = process.pid
+        self.last_words: deque[str] = deque(maxlen=LAST_WORDS)  # on standard error, redacted
         self._listening = asyncio.get_running_loop().create_task(self._listen(stderr))
 
     @classmethod
@@ -107,6 +110,7 @@ class Worker:
         while piece := await stderr.read(64 * 1024):
             for line in piece.decode(errors="replace").splitlines():
                 lines += 1
+                self.last_words.append(redact(line[:500]))
                 if lines <= STDERR_LINES:
                     _log.debug("worker %d: %s", self.pid, redact(line[:2000]))
 

@@ -72,6 +72,7 @@ class ProcessRunner:
             code = await asyncio.shield(worker.end())
             if isinstance(error, WorkerLost) and not error.why:
                 error.why = f"it ended with {ending(code)}"
+                _log.warning("the last that worker %d said: %s", worker.pid, " | ".join(worker.last_words))
             raise
         self._keep(session_id, worker, job)
         return end

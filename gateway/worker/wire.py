@@ -40,6 +40,7 @@ class RemoteTool:
     timeout: float
     secret: frozenset[str]
     system: str
+    unasked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -221,6 +221,15 @@ async def test_its_question_and_its_denial_come_over(tmp_path: Path) -> None:
         assert (result.outcome, result.detail) == (Outcome.DENIED, "denied by Ann")
 
 
+async def test_a_card_shows_what_a_tool_of_the_gateway_says_of_its_call(tmp_path: Path) -> None:
+    fetch = replace(kept("fetch", []), preview=lambda args: f"fetches {args['what']}")
+    calls = {"calls": [call("fetch", what="stones")]}
+    async with crew(tmp_path, calls, sources=(Source(fetch),), gate=Gate()) as at:
+        stopped = await at.run()
+        assert stopped.pending is not None
+        assert [p.preview for p in stopped.pending.outstanding.values()] == ["fetches stones"]
+
+
 async def test_tools_that_come_later_are_there_in_the_next_step(tmp_path: Path) -> None:
     said: list[str] = []
     source = Source(kept("fetch", said))
@@ -246,6 +255,15 @@ async def test_the_gateway_runs_nothing_that_its_own_gate_has_not_allowed(tmp_pa
         at.agent = replace(at.agent, gate=Gate(default_decision="allow"))
         await at.run(gate=strict)
         assert (results(at.transcript.log), said) == ([NOT_ALLOWED], [])
+
+
+async def test_who_may_decide_is_what_our_own_gate_says(tmp_path: Path) -> None:
+    async with crew(tmp_path, {"calls": [call("pay", amount=20)]}) as at:
+        strict = Gate(rules=(Rule(tool="pay", decision="ask", approvers=("slack:T1:U2",), quorum=2),))
+        stopped = await at.run(gate=strict)
+        assert stopped.pending is not None
+        (pending,) = stopped.pending.outstanding.values()
+        assert (pending.approvers, pending.quorum) == (("slack:T1:U2",), 2)
 
 
 async def test_spent_and_known_of_an_earlier_run_go_along(tmp_path: Path) -> None:
