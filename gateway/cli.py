@@ -1,5 +1,5 @@
-"""The command line: `threadgate demo | run | ask | chat | pending | resolve | pair | sessions |
-audit verify | audit export | render | slack manifest | discord invite`.
+"""The command line: `threadgate demo | run | ask | chat | pending | schedules | resolve | pair |
+sessions | audit verify | audit export | render | slack manifest | discord invite`.
 
 Errors are one line that names the key and the mend; a traceback is never shown to a person. Exit
 codes: 0 done, 1 failed or cancelled, 2 usage or configuration, 3 partial, 4 no model reachable,
@@ -10,7 +10,9 @@ codes: 0 done, 1 failed or cancelled, 2 usage or configuration, 3 partial, 4 no 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import signal
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -21,7 +23,7 @@ import typer
 
 from gateway import faults
 from gateway.errors import ConfigError, GatewayError
-from gateway.outcome import EXIT_USAGE
+from gateway.outcome import EXIT_FAILED, EXIT_USAGE, abort_code
 
 app = typer.Typer(
     help="One agent behind your chat threads; a person's yes on what matters.",
@@ -36,6 +38,8 @@ discord = typer.Typer(help="What setting up Discord needs.", no_args_is_help=Tru
 app.add_typer(discord, name="discord")
 audit = typer.Typer(help="The record of requests, decisions and runs.", no_args_is_help=True)
 app.add_typer(audit, name="audit")
+mcp = typer.Typer(help="The configured tool servers.", no_args_is_help=True)
+app.add_typer(mcp, name="mcp")
 ConfigOption = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="the configuration file (default: config.toml here, or the demo)"),
@@ -52,9 +56,15 @@ def main() -> None:
     except ConfigError as error:
         _fail(str(error), EXIT_USAGE)
     except GatewayError as error:
-        _fail(str(error), 1)
+        _fail(str(error), abort_code(type(error).__name__))
+    except BrokenPipeError:
+        _fail("whoever read the output has gone away", EXIT_FAILED)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
+    except Exception as error:
+        if logging.getLogger().handlers:
+            logging.getLogger("gateway").exception("stopped by an error")
+        _fail(f"{type(error).__name__}: {error}", EXIT_FAILED)
 
 
 def _fail(text: str, code: int) -> None:
@@ -70,6 +80,10 @@ def _run(work: Coroutine[Any, Any, int]) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code) if _deaf_threads() else sys.exit(code)
+
+
+def _interrupted(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _deaf_threads() -> bool:
@@ -108,15 +122,38 @@ def run(
 @app.command()
 def ask(
     agent: Annotated[str, typer.Argument(help="the agent's name")],
-    text: Annotated[str, typer.Argument(help="what to ask; - reads standard input")],
+    text: Annotated[
+        str, typer.Argument(help="what to ask; - reads standard input; what is piped in follows the text")
+    ] = "",
     config: ConfigOption = None,
-    json: JsonOption = False,
+    json: Annotated[bool, typer.Option("--json", help="the events, one JSON object a line")] = False,
+    session: Annotated[str, typer.Option(help="go on with this session instead of a fresh one")] = "",
+    model: Annotated[str, typer.Option(help="a configured model, instead of the agent's")] = "",
+    max_steps: Annotated[int | None, typer.Option(min=1, help="model calls, at most")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="input and output tokens, at most")] = None,
+    deadline: Annotated[str, typer.Option(help="how long it may work, such as 90s or 10m")] = "",
 ) -> None:
-    """One message, one turn. The exit code tells how it ended; 8: it waits, and the id is printed."""
-    from gateway.app.oneshot import ask_once
+    """One message, one turn: the answer on standard output, all else on standard error. The exit code tells
+    how it ended; 8: it waits for a person, and the ids are printed."""
+    from gateway.app.asking import Ask, ask_once, read_words, seconds_of
 
-    words = sys.stdin.read() if text == "-" else text
-    _run(ask_once(config, agent, words, as_json=json))
+    signal.signal(signal.SIGTERM, _interrupted)  # while standard input is read
+    try:
+        stdin = getattr(sys.stdin, "buffer", None)
+        words = read_words(text, stdin, is_terminal=stdin is not None and sys.stdin.isatty())
+        wanted = Ask(
+            agent=agent,
+            text=words,
+            session=session,
+            model=model,
+            max_steps=max_steps,
+            max_tokens=max_tokens,
+            deadline=seconds_of(deadline),
+            as_json=json,
+        )
+        _run(ask_once(config, wanted))
+    except KeyboardInterrupt:
+        _fail("interrupted", EXIT_FAILED)
 
 
 @app.command()
@@ -144,6 +181,18 @@ def sessions(config: ConfigOption = None, json: JsonOption = False) -> None:
     from gateway.app.oneshot import list_sessions
 
     _run(list_sessions(config, as_json=json))
+
+
+@app.command()
+def schedules(
+    config: ConfigOption = None,
+    cancel: Annotated[str, typer.Option(help="end the one with this code")] = "",
+    json: JsonOption = False,
+) -> None:
+    """What agents are to do later, or again and again."""
+    from gateway.app.scheduled import cancel_schedule, list_schedules
+
+    _run(cancel_schedule(config, cancel) if cancel else list_schedules(config, as_json=json))
 
 
 @app.command()
@@ -227,6 +276,14 @@ def audit_export(
     from gateway.app.record import export, read_format, read_since
 
     _run(export(config, read_since(since), session, read_format(format_)))
+
+
+@mcp.command("list")
+def mcp_list(config: ConfigOption = None) -> None:
+    """Connect to all tool servers and list their tools; 1 when one cannot be reached."""
+    from gateway.app.oneshot import list_mcp
+
+    _run(list_mcp(config))
 
 
 @app.command()

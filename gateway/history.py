@@ -1,8 +1,7 @@
-"""What the model sees of the log, how a broken log is mended, and how a long one is cut. Pure.
+"""What the model sees of the log, and how a broken log is mended. Pure.
 
-The log itself is never rewritten. Markers are appended: a `summary` stands for the first
-`covers` messages, a `trim` replaces bulky tool results among them by stubs. `Transcript` keeps
-the log and the view together, so that a hot session is only ever extended.
+The log itself is never rewritten: see gateway.markers for what shortens the view of a long one.
+`Transcript` keeps the log and the view together, so that a hot session is only ever extended.
 """
 
 from __future__ import annotations
@@ -13,38 +12,34 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from gateway.messages import (
-    Block,
-    Message,
-    Text,
-    Thinking,
-    ToolResult,
-    ToolUse,
-    canonical_json,
-    tool_results,
-)
+from gateway.markers import MARKERS, size, view
+from gateway.messages import Block, Message, Text, ToolResult, ToolUse, tool_results
 
 CRASH_RECOVERY_CONTINUATION = (
     "[The program was interrupted in the middle of the previous step. Calls without a real result "
     "may or may not have run. Check before you repeat anything that changes something.]"
 )
 INTERRUPTED_RESULT = "interrupted; may or may not have run"
-DROPPED = "[Earlier turns were left out because the conversation grew too long.]"
-BULKY = 2_000  # characters of a tool result that a trim lets through
-STUB = "[tool result of {size} characters, left out to save room]"
 
 
 class Transcript:
-    """The log of one session and what a model sees of it. Extended in place, never rewritten."""
+    """The log of one session and what a model sees of it. Extended in place, never rewritten.
 
-    __slots__ = ("_marked", "_size", "call_ids", "log")
+    Both are kept, not computed: a step costs the same at the beginning and after ten thousand.
+    """
+
+    __slots__ = ("_measured", "_size", "_view", "call_ids", "log")
 
     def __init__(self, log: Iterable[Message] = ()) -> None:
         self.log: list[Message] = []
         self.call_ids: set[str] = set()
-        self._marked, self._size = False, 0
-        for message in log:
-            self.append(message)
+        self._view, self._size = self.log, 0
+        self._measured: tuple[int, int] | None = None
+        messages = list(log)
+        self.log += messages
+        for message in messages:
+            self.call_ids.update(call.id for call in message.calls)
+        self._look(marked=any(message.kind in MARKERS for message in messages))
 
     def __len__(self) -> int:
         return len(self.log)
@@ -52,52 +47,46 @@ class Transcript:
     def append(self, message: Message) -> None:
         """Add one entry."""
         self.log.append(message)
-        self._size += _size(message)
+        if message.kind in MARKERS:
+            self._look(marked=True)
+            return
+        if self._view is not self.log:
+            self._view.append(message)
+        self._size += size(message)
         self.call_ids.update(call.id for call in message.calls)
-        if message.kind in ("summary", "trim"):
-            self._marked = True
 
-    def tokens(self) -> int:
-        """An estimate of what the visible part costs; without markers it is kept, not counted."""
-        return estimate(self.visible()) if self._marked else self._size // 4
+    def _look(self, *, marked: bool) -> None:
+        self._view = view(self.log) if marked else self.log
+        self._size = sum(map(size, self._view))
+
+    def measured(self, tokens: int) -> None:
+        """The visible part, as it is now, has cost so many tokens: a provider has counted them, tools
+        and system prompt included. A count that cannot be of all of it is not taken."""
+        if self._size > 0 and tokens >= self._size // 16:
+            self._measured = self._size, tokens
+
+    def tokens(self, beside: int = 0) -> int:
+        """What the visible part costs: as it was counted last, with an estimate of what has come since;
+        without a count an estimate of all, with `beside` characters that go along."""
+        if self._measured is None:
+            return (self._size + beside) // 4
+        then, tokens = self._measured
+        if self._size >= then:
+            return tokens + (self._size - then) // 4
+        return tokens * self._size // then  # what was cut has gone in proportion
 
     def visible(self) -> Sequence[Message]:
         """What the model is given. Without markers this is the log itself, not a copy."""
-        return _marked_view(self.log) if self._marked else self.log
+        return self._view
 
     def open_calls(self) -> list[ToolUse]:
         """The calls of the last assistant message when it has no results yet."""
-        last = next((m for m in reversed(self.log) if m.kind not in ("summary", "trim")), None)
+        last = next((m for m in reversed(self.log) if m.kind not in MARKERS), None)
         return last.calls if last is not None and last.role == "assistant" else []
 
-
-def _marked_view(log: Sequence[Message]) -> list[Message]:
-    summary = max((i for i, m in enumerate(log) if m.kind == "summary"), default=None)
-    trim_to = max((m.covers for m in log if m.kind == "trim"), default=0)
-    head = [log[summary]] if summary is not None else []
-    start = log[summary].covers if summary is not None else 0
-    body = [
-        _trimmed(message) if index < trim_to else message
-        for index, message in enumerate(log)
-        if index >= start and message.kind not in ("summary", "trim")
-    ]
-    return head + body
-
-
-def _trimmed(message: Message) -> Message:
-    if not any(len(result.content) > BULKY for result in message.results):
-        return message
-    blocks = tuple(
-        ToolResult(
-            tool_use_id=block.tool_use_id,
-            content=STUB.format(size=len(block.content)),
-            is_error=block.is_error,
-        )
-        if isinstance(block, ToolResult) and len(block.content) > BULKY
-        else block
-        for block in message.content
-    )
-    return msgspec.structs.replace(message, content=blocks)
+    def result(self, call_id: str) -> ToolResult | None:
+        """The result of a call, None where there is none in the log."""
+        return next((r for m in reversed(self.log) for r in m.results if r.tool_use_id == call_id), None)
 
 
 # ---- repair
@@ -113,7 +102,7 @@ def repaired(log: Sequence[Message]) -> list[Message]:
     open_calls: list[_Renamed] = []
     places: list[int] = []  # of what input there was, so that markers can follow it
     for message in log:
-        if message.kind in ("summary", "trim"):
+        if message.kind in MARKERS:
             places.append(len(out))
             out.append(_moved(message, places))
             continue
@@ -142,7 +131,10 @@ _Renamed = tuple[str, str]  # a call's id as it was, and as it is now
 
 def _moved(marker: Message, places: Sequence[int]) -> Message:
     covers = places[min(marker.covers, len(places) - 1)]
-    return marker if covers == marker.covers else msgspec.structs.replace(marker, covers=covers)
+    keeps = tuple(places[place] for place in marker.keeps if place < len(places))
+    if (covers, keeps) == (marker.covers, marker.keeps):
+        return marker
+    return msgspec.structs.replace(marker, covers=covers, keeps=keeps)
 
 
 def _without_blanks(message: Message) -> Message:
@@ -166,7 +158,7 @@ def crash_note() -> Message:
 def resumable(log: Sequence[Message]) -> list[Message]:
     """A mended log whose last step stays open, for a resume that brings its results."""
     out = without_crash_note(log)
-    last = next((i for i in reversed(range(len(out))) if out[i].kind not in ("summary", "trim")), None)
+    last = next((i for i in reversed(range(len(out))) if out[i].kind not in MARKERS), None)
     if last is None or not out[last].calls:
         return repaired(out)
     return [*repaired(out[:last]), *out[last:]]
@@ -240,105 +232,7 @@ def _free(wanted: str, used: AbstractSet[str], taken: AbstractSet[str]) -> str:
     return f"{wanted}-{number}"
 
 
-# ---- size and cuts
-
-
-def estimate(messages: Iterable[Message]) -> int:
-    """Tokens, roughly: four characters each. Enough to decide when to cut."""
-    return sum(_size(message) for message in messages) // 4
-
-
-def _size(message: Message) -> int:
-    total = 8
-    for block in message.content:
-        match block:
-            case Text() | Thinking():
-                total += len(block.text)
-            case ToolUse():
-                total += len(block.name) + len(canonical_json(block.input))
-            case ToolResult():
-                total += len(block.content)
-            case _:
-                total += 4_000  # a picture or file, whatever its size
-    return total
-
-
-def trim_marker(log: Sequence[Message], keep_last: int = 4) -> Message | None:
-    """A marker that stubs the bulky results of all but the last messages; None when none is. It
-    may fall anywhere, also within the running turn: a stub still answers its call."""
-    covers = max(0, len(log) - keep_last)
-    already = max((m.covers for m in log if m.kind == "trim"), default=0)
-    already = max(already, covered(log))
-    bulky = any(len(r.content) > BULKY for m in log[already:covers] for r in m.results)
-    return Message(role="user", content=(), kind="trim", covers=covers) if bulky else None
-
-
-def summary_marker(text: str, covers: int) -> Message:
-    """A marker that stands for the first `covers` messages of the log."""
-    return Message(role="user", content=(Text(text=text),), kind="summary", covers=covers)
-
-
-def cut_before(log: Sequence[Message], index: int) -> int:
-    """The nearest place at or before `index` where no call is open: what comes after it begins
-    with a message of a person, never with results. 0 when there is none."""
-    for place in range(min(index, len(log)), 0, -1):
-        if place == len(log) or _starts_turn(log[place]):
-            return place
-    return 0
-
-
-def _starts_turn(message: Message) -> bool:
-    return message.role == "user" and not message.results and message.kind in ("", "note")
-
-
-def oldest_turns_dropped(log: Sequence[Message]) -> Message | None:
-    """A marker that leaves out the older half of what is visible, in whole turns, without a
-    model; None when only one turn is left."""
-    starts = [i for i in range(covered(log) + 1, len(log)) if _starts_turn(log[i])]
-    if not starts:
-        return None
-    earlier = next((m.text for m in reversed(log) if m.kind == "summary"), "")
-    text = earlier if earlier.endswith(DROPPED) else f"{earlier}\n\n{DROPPED}".strip()
-    return summary_marker(text, starts[len(starts) // 2])
-
-
-def covered(log: Sequence[Message]) -> int:
-    """How many messages the last summary stands for; 0 without one."""
-    return next((m.covers for m in reversed(log) if m.kind == "summary"), 0)
-
-
-def summary_request(log: Sequence[Message], covers: int) -> list[Message]:
-    """The history that a model is asked to sum up: the visible part before `covers`, bulky
-    results stubbed, calls and results as words, so that the request is small and valid."""
-    start = covered(log)
-    earlier = [m.text for m in log if m.kind == "summary"][-1:]
-    lines = [f"Summary of what came before:\n{text}" for text in earlier]
-    for message in log[start:covers]:
-        if message.kind not in ("summary", "trim"):
-            lines.append(_as_words(_trimmed(message)))
-    text = "\n\n".join(lines) + "\n\n---\n" + SUMMARY_INSTRUCTION
-    return [Message(role="user", content=(Text(text=text),))]
-
-
-SUMMARY_INSTRUCTION = (
-    "Sum up the conversation above for an assistant that has to go on with it: what the people want, "
-    "what was decided and done (with ids, names and figures), and what is still open. Be brief."
-)
-
-
-def _as_words(message: Message) -> str:
-    parts = []
-    for block in message.content:
-        match block:
-            case Text():
-                parts.append(block.text)
-            case ToolUse():
-                parts.append(f"(calls {block.name} with {canonical_json(block.input)})")
-            case ToolResult():
-                parts.append(f"(result: {block.content})")
-            case _:
-                pass
-    return f"{message.role}: " + "\n".join(parts)
+# ---- replies
 
 
 def empty_reply(message: Message) -> bool:

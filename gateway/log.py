@@ -92,10 +92,17 @@ def redact(text: str) -> str:
 
 
 class RedactingFilter(logging.Filter):
-    """Formats a record's message, traceback and stack, and masks them in place. Lets all pass."""
+    """Formats a record's message, traceback and stack, and masks them in place. Lets all pass. Without
+    `tracebacks` an error is told in one line."""
+
+    def __init__(self, *, tracebacks: bool = True) -> None:
+        super().__init__()
+        self._tracebacks = tracebacks
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = redact(_message(record)), None
+        if not self._tracebacks:
+            _in_one_line(record)
         if record.exc_info and not record.exc_text:
             record.exc_text = _FORMATTER.formatException(record.exc_info)
         if record.exc_text:
@@ -105,6 +112,13 @@ class RedactingFilter(logging.Filter):
         if record.stack_info:
             record.stack_info = redact(record.stack_info)
         return True
+
+
+def _in_one_line(record: logging.LogRecord) -> None:
+    error = record.exc_info[1] if record.exc_info else None
+    told = f"{record.msg}: {type(error).__name__}: {error}" if error is not None else record.msg
+    record.msg = redact(" ".join(str(told).split()))
+    record.exc_info = record.exc_text = record.stack_info = None
 
 
 _FORMATTER = logging.Formatter()
@@ -148,8 +162,11 @@ def _timestamp(record: logging.LogRecord) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
-def setup_logging(level: int | str = "INFO", json: bool = False, secrets: Iterable[str] = ()) -> None:
+def setup_logging(
+    level: int | str = "INFO", json: bool = False, secrets: Iterable[str] = (), *, tracebacks: bool = True
+) -> None:
     """Log to standard error, redacted, as text or as JSON lines. Calling again replaces the set-up.
+    Without `tracebacks` every entry is one line.
 
     Uncaught exceptions go the same way. Raises ValueError for a level that does not exist.
     """
@@ -157,7 +174,7 @@ def setup_logging(level: int | str = "INFO", json: bool = False, secrets: Iterab
         register_secret(secret)
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if json else TextFormatter())
-    handler.addFilter(RedactingFilter())
+    handler.addFilter(RedactingFilter(tracebacks=tracebacks))
     root = logging.getLogger()
     root.setLevel(level)
     for old in list(root.handlers):

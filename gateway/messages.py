@@ -105,7 +105,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, wea
     `model` is the id of the model that wrote an assistant message. `kind` marks rows that are not
     plain talk: `summary` stands for the first `covers` messages of the log in what the model
     sees, `trim` leaves out their bulky tool results, `note` is the gateway speaking (for example
-    after a crash). `author` is a display name, for the model's eyes only.
+    after a crash). `keeps`: places in the part that a summary covers whose words the model still sees:
+    what a person had asked for, when the cut falls within their turn. `author` is a display name, for the
+    model's eyes only.
     """
 
     role: Role
@@ -114,6 +116,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, wea
     kind: Literal["", "summary", "trim", "note"] = ""
     author: str = ""
     covers: int = 0
+    keeps: tuple[int, ...] = ()
 
     @property
     def text(self) -> str:

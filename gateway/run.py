@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import is_
 from typing import Literal, TypeVar
 
 import msgspec
 
-from gateway.agent import Agent
 from gateway.approvals import KnownCall, Pending, Resolution, TurnCheckpoint, settle
 from gateway.bucket import Buckets, Circumstances, asked_by_call, refuse_all, sort_calls
 from gateway.budget import Budget, Meter
@@ -34,16 +32,16 @@ from gateway.events import (
 )
 from gateway.history import unique_ids
 from gateway.journal import Ready
+from gateway.markers import estimate
 from gateway.messages import Message, Text, Thinking, ToolResult, ToolUse, tool_results
 from gateway.options import Approver, LoopInput, RunResult
 from gateway.outcome import Outcome
 from gateway.patterns import in_circles
-from gateway.providers.base import ModelRequest, ModelResponse, ToolSpec, Usage
+from gateway.providers.base import Model, ModelRequest, ModelResponse, ToolSpec, Usage
 from gateway.squeeze import squeeze
-from gateway.tools.base import Tool
 from gateway.tools.lanes import LaneContext, run_lanes
-from gateway.tools.system import ASK_USER, READ_RESULT
 from gateway.tools.waiting import ChildWaits, NeedsAnswer
+from gateway.toolset import toolset
 from gateway.verdicts import SKIPPED, STOPPED
 
 T = TypeVar("T")
@@ -52,6 +50,8 @@ COMPACT_AT = 0.8  # share of the context window at which old history is cut
 MAX_COMPACTIONS = 2  # attempts in one turn
 MAX_CUTS = 2  # retries after a reply was cut at the output limit
 TIME_IS_UP = "the time for this turn is used up"
+UNANSWERED = "no model answered: {error}"
+REFUSED = "the model does not take the request: {error}"
 TOO_LONG = "the conversation is too long for the model and could not be cut further; /new begins a fresh one"
 CUT_RESULT = "not run: the reply was cut at the output limit. Write a shorter call, or several."
 
@@ -62,15 +62,16 @@ class Run:
     def __init__(self, given: LoopInput, before: int) -> None:
         self.agent, self.model, self.options = given.agent, given.model, given.options
         self.transcript, self._before = given.transcript, before
+        self._gate = given.options.gate or given.agent.gate
         self.emit, self._clock = given.options.on_event, given.options.clock
         budget = Budget(
             max_steps=self.agent.max_steps, max_tokens=self.agent.max_tokens, deadline=self.agent.deadline
         )
         self.meter = Meter(budget, self.options.spent, self._clock.monotonic())
         self.usage = Usage()
-        self.tools, self._specs = _toolset(self.agent)
+        self.tools, self._specs, self._beside = toolset(self.agent)
         self.closing: tuple[Outcome, str] | None = None
-        self._cut = False
+        self._cut = self._grown = False
 
     @property
     def cancelled(self) -> bool:
@@ -96,11 +97,13 @@ class Run:
 
     async def reason(self) -> Message | RunResult:
         """One model call: the reply, or the end of the turn. Raises Stopped."""
-        self.tools, self._specs = _toolset(self.agent)
+        self.tools, self._specs, self._beside = toolset(self.agent)
         self._emit_budget()
+        self._grown = False
         await self._compact_if_near_the_window()
         response = await self._complete()
         if response.stop != "refusal" and not _useful(response):
+            self._delta("")
             response = await self._complete()  # one quiet retry
         self.meter.steps += 1
         if response.stop == "refusal":
@@ -134,17 +137,24 @@ class Run:
         """Ask the model; when the request is too long, cut and ask again."""
         while True:
             try:
-                return await self._ask(self.transcript.visible(), self._specs, stream=True)
+                response = await self._ask(self.transcript.visible(), self._specs, stream=True)
+                self.transcript.measured(response.usage.input)
+                return response
             except ModelRejected as error:
                 if not error.context_too_long:
-                    raise IntelligenceUnavailable(str(error)) from error
+                    raise IntelligenceUnavailable(REFUSED.format(error=error)) from error
                 if not await self._compact("too_long"):
                     raise IntelligenceUnavailable(TOO_LONG) from error
             except ModelError as error:
-                raise IntelligenceUnavailable(str(error)) from error
+                raise IntelligenceUnavailable(UNANSWERED.format(error=error)) from error
 
     async def _ask(
-        self, messages: Sequence[Message], specs: tuple[ToolSpec, ...], *, stream: bool
+        self,
+        messages: Sequence[Message],
+        specs: tuple[ToolSpec, ...],
+        *,
+        stream: bool,
+        model: Model | None = None,
     ) -> ModelResponse:
         request = ModelRequest(
             system=self.agent.system_prompt,
@@ -154,14 +164,16 @@ class Run:
             session_id=self.options.session_id,
         )
         async with self.options.cancel.within(self.meter.left(self._clock.monotonic())):
-            response = await self.model.complete(request, self._delta if stream else None)
+            response = await (model or self.model).complete(request, self._delta if stream else None)
         self.usage += response.usage
         self.meter.tokens += response.usage.total
         return response
 
     def _delta(self, text: str) -> None:
-        if text:
+        """A piece of the growing reply; none: it begins anew."""
+        if text or self._grown:
             self.emit(AssistantDelta(text=text))
+        self._grown = bool(text)
 
     def _refused(self, response: ModelResponse) -> RunResult:
         text = "".join(b.text for b in response.content if isinstance(b, Text)).strip()
@@ -175,26 +187,29 @@ class Run:
     # ---- compaction
 
     async def _compact_if_near_the_window(self) -> None:
-        if self.transcript.tokens() > COMPACT_AT * self.agent.context_window:
+        if self.transcript.tokens(self._beside) > COMPACT_AT * self.agent.context_window:
             await self._compact("window")
 
     async def _compact(self, reason: Literal["window", "too_long"]) -> bool:
-        """Append a marker that shrinks what the model sees; False when nothing more can go."""
+        """Append markers that shrink what the model sees; False when nothing more can go."""
         if self.meter.compactions >= MAX_COMPACTIONS:
             return False
-        before, asked = self.transcript.tokens(), False
+        before, asked = self.transcript.tokens(self._beside), False
 
         async def summarise(messages: Sequence[Message]) -> str | None:
             nonlocal asked
             asked = True
             try:
-                response = await self._ask(messages, (), stream=False)
-            except ModelError:
+                return await self._sum_up(messages)
+            except (ModelError, IntelligenceUnavailable):
                 return None
-            return "".join(b.text for b in response.content if isinstance(b, Text)) or None
 
         target = int(0.6 * self.agent.context_window) if reason == "window" else before // 2
-        squeezed = await squeeze(self.transcript, target, summarise)
+        seen = estimate(self.transcript.visible())
+        room = int(COMPACT_AT * 4 * self.agent.context_window)
+        squeezed = await squeeze(
+            self.transcript.log, target * seen // max(1, before), summarise, room=min(room, 2 * 4 * before)
+        )
         if squeezed is not None or asked:  # finding nothing to cut costs nothing and is no attempt
             self.meter.compactions += 1
         if squeezed is None:
@@ -202,9 +217,14 @@ class Run:
         for marker in squeezed.markers:
             await self.options.journal.marker(marker)
             self.transcript.append(marker)
-        after = self.transcript.tokens()
+        after = self.transcript.tokens(self._beside)
         self.emit(Compacted(reason=reason, before=before, after=after, how=squeezed.how))
-        return after < before
+        return True
+
+    async def _sum_up(self, messages: Sequence[Message]) -> str | None:
+        model = self.options.summary_model or self.model
+        response = await self._ask(messages, (), stream=False, model=model)
+        return "".join(b.text for b in response.content if isinstance(b, Text)).strip() or None
 
     # ---- act
 
@@ -218,8 +238,7 @@ class Run:
             buckets = refuse_all(batch.calls, reason, self.tools)
             await self.options.journal.assistant(batch, buckets.rows)
             return buckets
-        at = self._circumstances()
-        buckets = sort_calls(batch.calls, known, at)
+        at, buckets = await self._sorted(batch, known)
         if fresh:
             await self.options.journal.assistant(batch, buckets.rows)
         for decision in buckets.decisions:
@@ -228,11 +247,24 @@ class Run:
             return await self._ask_at_hand(self.options.approver, batch, buckets, at)
         return buckets
 
+    async def _sorted(self, batch: Message, known: Mapping[str, KnownCall]) -> tuple[Circumstances, Buckets]:
+        """The calls of a step by what may become of them. A grant that was revoked while the turn runs lets
+        nothing run."""
+        while True:
+            at = self._circumstances()
+            buckets = sort_calls(batch.calls, known, at)
+            used = {ready.grant for ready in buckets.run if ready.grant}
+            revoked = await self.options.journal.revoked(sorted(used)) if used else ()
+            if not revoked:
+                return at, buckets
+            left = tuple(grant for grant in at.gate.grants if grant.id not in revoked)
+            self._gate = replace(at.gate, grants=left)
+
     def _circumstances(self) -> Circumstances:
         return Circumstances(
             agent=self.agent,
             tools=self.tools,
-            gate=self.options.gate or self.agent.gate,
+            gate=self._gate,
             scope=self.options.scope,
             session_id=self.options.session_id,
             now=self._clock.now(),
@@ -309,6 +341,7 @@ class Run:
                 emit=self.emit,
                 cancel=self.options.cancel,
                 left=lambda: self.meter.left(self._clock.monotonic()),
+                whole=self._whole,
                 subagents=self.options.subagents,
                 until_denied=self.agent.on_denial == "stop",
             )
@@ -346,6 +379,13 @@ class Run:
             return None
         known = settle(pending, resolution, self.options.approver_name)
         return replace(ready, said={**ready.said, **known.said})
+
+    async def _whole(self, call_id: str) -> str | None:
+        """The text of an earlier result: one that was capped, or left out to save room."""
+        if (full := await self.options.journal.full_result(call_id)) is not None:
+            return full
+        result = self.transcript.result(call_id)
+        return None if result is None else result.content
 
     # ---- observe
 
@@ -424,29 +464,6 @@ class Run:
             usage=self.usage,
             detail=detail,
         )
-
-
-Toolset = tuple[dict[str, Tool], tuple[ToolSpec, ...]]
-# By the agent's identity: agents are few and live long. With what its sources had, to see a change.
-_toolsets: dict[int, tuple[Agent, list[tuple[Tool, ...]], Toolset]] = {}
-
-
-def _toolset(agent: Agent) -> Toolset:
-    """The built-in tools, then those of the agent's sources, then its own; later ones replace those of
-    the same name. And what the model is told of them."""
-    offered = [source.tools() for source in agent.sources]
-    known = _toolsets.get(id(agent))
-    if known is not None and known[0] is agent and all(map(is_, known[1], offered)):
-        return known[2]
-    foreign = [tool for tools in reversed(offered) for tool in tools]
-    tools = {tool.name: tool for tool in (ASK_USER, READ_RESULT, *foreign, *agent.tools)}
-    specs = tuple(
-        ToolSpec(name=t.name, description=t.description, input_schema=t.input_schema) for t in tools.values()
-    )
-    if len(_toolsets) >= 256:
-        _toolsets.clear()
-    _toolsets[id(agent)] = (agent, offered, (tools, specs))
-    return tools, specs
 
 
 def _useful(response: ModelResponse) -> bool:

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gateway.errors import IntelligenceUnavailable, ModelOverloaded, ModelRejected
 from gateway.events import Compacted
-from gateway.history import DROPPED, STUB, Transcript, cut_before, repaired
+from gateway.history import Transcript
 from gateway.loop import run_agent
-from gateway.messages import Message, Text, ToolResult, assistant, tool_results, user
+from gateway.markers import (
+    DROPPED,
+    STUB,
+    cut_before,
+)
+from gateway.messages import (
+    Message,
+    Text,
+    user,
+)
 from gateway.outcome import Outcome
 from gateway.providers.base import ModelRequest, ModelResponse
 from gateway.squeeze import squeeze
+from tests.unit.loop.histories import TOO_LONG, looked, said, talk
 from tests.unit.loop.scene import Log, Ran, Replies, Tape, agent, call, options, says
-
-TOO_LONG = ModelRejected("prompt is too long", context_too_long=True)
-
-
-def said(text: str) -> Message:
-    return assistant(Text(text=text))
-
-
-def looked(number: int, size: int) -> list[Message]:
-    """A step with one call and a result of that many characters."""
-    asked = call(f"old{number}", "look", n=number)
-    return [assistant(asked), tool_results([ToolResult(tool_use_id=asked.id, content="x" * size)])]
-
-
-def talk(turns: int, size: int = 400) -> list[Message]:
-    return [m for n in range(turns) for m in (user(f"{n} " + "q" * size), said(f"{n} " + "a" * size))]
 
 
 class Window:
@@ -116,7 +108,7 @@ async def test_c069_results_of_the_running_turn_can_go_too() -> None:
     assert result.outcome is Outcome.COMPLETED
     assert [event.how for event in log.of("prompt:compaction")] == ["trimmed"]
     shown = [r.content for m in model.seen[-1] for r in m.results]
-    assert shown[:4] == [STUB.format(size=20_000)] * 4
+    assert shown[:4] == [STUB.format(size=20_000, ref=f"c{n}") for n in range(4)]
     assert shown[-1] == "x" * 20_000
 
 
@@ -127,7 +119,9 @@ async def test_c069_when_only_the_last_results_are_too_long_they_are_left_out_as
     model = Replies(reply, TOO_LONG, says("done"))
     result = await run_agent(agent(tool), model, "hi")
     assert result.outcome is Outcome.COMPLETED
-    assert [r.content for r in model.seen[-1][-1].results] == [STUB.format(size=25_000)] * 3
+    assert [r.content for r in model.seen[-1][-1].results] == [
+        STUB.format(size=25_000, ref=f"c{n}") for n in range(3)
+    ]
 
 
 async def test_near_the_window_history_is_cut_before_the_model_is_asked() -> None:
@@ -157,15 +151,15 @@ async def test_a_second_compaction_sums_up_the_first_and_never_the_same_part_twi
         return f"summary {len(asked)}"
 
     transcript = Transcript([*talk(5), user("now")])
-    first = await squeeze(transcript, 10, summarise)
+    first = await squeeze(transcript.log, 10, summarise)
     assert first is not None
     for marker in first.markers:
         transcript.append(marker)
-    assert await squeeze(transcript, 10, summarise) is None
+    assert await squeeze(transcript.log, 10, summarise) is None
     assert len(asked) == 1
     for message in (said("x" * 900), user("later")):
         transcript.append(message)
-    second = await squeeze(transcript, 10, summarise)
+    second = await squeeze(transcript.log, 10, summarise)
     assert second is not None
     assert asked[1].startswith("Summary of what came before:\nsummary 1")
     for marker in second.markers:
@@ -179,7 +173,7 @@ async def test_what_an_earlier_summary_said_survives_when_turns_are_dropped() ->
 
     log = [*talk(2), Message(role="user", kind="summary", content=(Text(text="The plan."),), covers=4)]
     transcript = Transcript([*log, *talk(4), user("now")])
-    squeezed = await squeeze(transcript, 10, nobody)
+    squeezed = await squeeze(transcript.log, 10, nobody)
     assert squeezed is not None
     assert squeezed.markers[-1].text == f"The plan.\n\n{DROPPED}"
 
@@ -190,45 +184,3 @@ def test_c057_a_cut_moves_to_where_no_call_is_open() -> None:
         place = cut_before(log, index)
         assert place <= index
         assert place == 0 or (log[place].role == "user" and not log[place].results)
-
-
-STEP = st.sampled_from(["user", "say", "look", "bulk", "note"])
-
-
-def built(shape: list[str]) -> list[Message]:
-    log: list[Message] = []
-    for number, kind in enumerate(shape):
-        match kind:
-            case "user":
-                log.append(user(f"question {number} " + "q" * 100))
-            case "note":
-                log.append(Message(role="user", kind="note", content=(Text(text="note"),)))
-            case "say":
-                log.append(said(f"answer {number} " + "a" * 100))
-            case _:
-                log += looked(number, 3_000 if kind == "bulk" else 20)
-    return log
-
-
-@given(st.lists(STEP, max_size=25), st.booleans(), st.integers(1, 3), st.integers(1, 400))
-async def test_c057_after_any_compaction_the_view_is_valid_and_the_log_untouched(
-    shape: list[str], answers: bool, times: int, target: int
-) -> None:
-    async def summarise(messages: object) -> str | None:
-        return "sum" if answers else None
-
-    log = [*built(shape), user("now")]
-    transcript = Transcript(log)
-    for _ in range(times):
-        before = transcript.tokens()
-        squeezed = await squeeze(transcript, target, summarise)
-        if squeezed is None:
-            break
-        for marker in squeezed.markers:
-            transcript.append(marker)
-        assert transcript.tokens() < before
-    seen = [m if m.kind != "summary" else user(m.text) for m in transcript.visible()]
-    assert repaired(seen) == seen
-    assert seen[-1] == user("now")
-    assert transcript.log[: len(log)] == log
-    assert list(Transcript(repaired(transcript.log)).visible()) == list(transcript.visible())

@@ -7,24 +7,20 @@ from hypothesis import strategies as st
 
 from gateway.history import (
     CRASH_RECOVERY_CONTINUATION,
-    DROPPED,
     INTERRUPTED_RESULT,
-    STUB,
     Transcript,
     crash_note,
     empty_reply,
-    estimate,
-    oldest_turns_dropped,
     repaired,
     resumable,
-    summary_marker,
-    trim_marker,
     unique_ids,
     without_crash_note,
 )
 from gateway.loop import run_agent
+from gateway.markers import DROPPED, STUB, estimate, summary_marker, trim_marker, turn_starts, turns_dropped
 from gateway.messages import (
     Block,
+    File,
     Image,
     Message,
     Text,
@@ -228,17 +224,40 @@ def test_a_trim_leaves_stubs_that_still_answer_their_calls() -> None:
     marker = trim_marker(log, keep_last=0)
     assert marker is not None
     transcript = Transcript([*log, marker])
-    assert contents(transcript.visible()[2]) == [STUB.format(size=5_000)]
+    assert contents(transcript.visible()[2]) == [STUB.format(size=5_000, ref="t1")]
     assert faults(list(transcript.visible())) == []
     assert trim_marker(transcript.log, keep_last=0) is None
     assert contents(log[2]) == ["x" * 5_000]
 
 
-def test_nothing_can_be_dropped_when_there_is_one_turn_only() -> None:
-    assert oldest_turns_dropped([user("hi"), assistant(Text(text="yes"))]) is None
-    marker = oldest_turns_dropped([user("a"), user("b")])
-    assert marker is not None
-    assert (marker.text, marker.covers) == (DROPPED, 1)
+def test_a_turn_begins_where_a_person_speaks_and_nothing_was_just_found_out_for_them() -> None:
+    step = [assistant(call("t1", "look")), tool_results([result("t1")])]
+    log = [user("a"), *step, user("and hurry"), assistant(Text(text="yes")), user("b"), user("c")]
+    assert turn_starts(log) == [0, 5, 6]
+    assert turns_dropped(log, 5).text == DROPPED
+
+
+def test_a_step_is_remembered_as_what_the_provider_counted_and_the_rest_is_estimated() -> None:
+    transcript = Transcript([user("x" * 392)])
+    assert (transcript.tokens(), transcript.tokens(beside=400)) == (100, 200)
+    transcript.measured(160)
+    assert transcript.tokens(beside=400) == 160
+    transcript.append(user("x" * 192))
+    assert transcript.tokens() == 210
+    transcript.append(summary_marker("x" * 142, 2))  # a quarter of what there was
+    assert transcript.tokens() == 60
+    transcript.measured(1)  # an endpoint that does not count what it has cached
+    assert transcript.tokens() == 60
+
+
+def test_pictures_and_documents_count_by_what_they_are_and_never_by_their_bytes() -> None:
+    picture = Image(path="a.png", media_type="image/png")
+    asked = ToolResult(tool_use_id="t1", content="", parts=(picture, picture))
+    assert estimate([user("", picture)]) == estimate([user("x" * 6_400)])
+    assert estimate([tool_results([asked])]) == 2 * 1_600 + 2
+    small, large = (File(path="f", media_type="application/pdf", size=n) for n in (1_000, 3_200_000))
+    assert estimate([user("", small)]) < 2_100 < 50_000 < estimate([user("", large)]) < 60_000
+    assert estimate([user("", File(path="f", media_type="text/csv", size=10**9))]) < 100
 
 
 def test_open_calls_are_those_of_an_unanswered_last_reply_whatever_markers_follow() -> None:

@@ -309,8 +309,13 @@ async def test_c069_a_huge_result_is_capped_before_it_is_kept_and_can_be_read_on
     assert short.startswith(whole[:24_000])
     assert short.endswith(whole[-4_000:])
     assert "372000 of 400000 characters left out; read_result(ref='c1', offset=24000)" in short
-    assert found["c2"].content == f"[characters 24000 to 44000 of 400000]\n{whole[24_000:44_000]}"
-    assert found["c3"].content == "there is no stored result 'c9'"
+    assert (
+        found["c2"].content
+        == f"[characters 24000 to 44000 of 400000; go on with offset=44000]\n{whole[24_000:44_000]}"
+    )
+    assert found["c3"] == ToolResult(
+        tool_use_id="c3", content="there is no stored result 'c9'", is_error=True
+    )
     assert all(len(r.content) <= 30_000 for message in tape.messages for r in message.results)
 
 
