@@ -57,7 +57,7 @@ class Said:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubagentCall:
     """One call of a subagent. `only`: globs of tool names that its caller narrows it to; empty: no
-    narrowing."""
+    narrowing. `conversation`: the session of an earlier call, to go on with; empty: a new one."""
 
     agent: str
     text: str
@@ -65,6 +65,7 @@ class SubagentCall:
     session_id: str
     turn_id: str
     call_id: str
+    conversation: str = ""
 
 
 class Subagents(Protocol):
@@ -92,7 +93,7 @@ class CallContext:
 
 Handler = Callable[[Json, CallContext], Awaitable[str | ToolOutput]]
 _log = logging.getLogger(__name__)
-System = Literal["", "ask_user", "read_result"]
+System = Literal["", "ask_user", "read_result", "skill", "schedule", "subagent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +114,10 @@ class Tool:
     idempotent: running twice is as good as once; may run again after a crash.
     timeout: seconds for one call.
     secret: parameters whose values are masked wherever people look.
-    preview: optional; what is shown on the card beside the arguments: text, or a Preview.
+    unasked: may run without a rule of its own where the default is to ask: it reads only, and whoever says
+    so is trusted.
+    preview: optional; what is shown on the card beside the arguments: text, or a Preview. preview_in:
+    the same for a tool that has to know the session; it gets the arguments and the session's id.
     """
 
     name: str
@@ -125,7 +129,9 @@ class Tool:
     timeout: float = DEFAULT_TIMEOUT
     secret: frozenset[str] = frozenset()
     preview: Callable[[Json], str | Preview] | None = None
+    preview_in: Callable[[Json, str], str | Preview] | None = None
     system: System = ""
+    unasked: bool = False
     _validator: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -156,11 +162,15 @@ class Tool:
             lines.append(f"{place}: {error.message}" if place else error.message)
         return lines or ["the arguments do not fit the schema"]
 
-    def previewed(self, args: Json) -> Preview:
+    def previewed(self, args: Json, session_id: str = "") -> Preview:
         """What the author shows for these arguments; empty without a preview. One that fails costs the
         preview, not the call."""
+        shown: str | Preview = ""
         try:
-            shown = self.preview(args) if self.preview is not None else ""
+            if self.preview_in is not None:
+                shown = self.preview_in(args, session_id)
+            elif self.preview is not None:
+                shown = self.preview(args)
         except Exception:
             _log.exception("the preview of %s failed", self.name)
             return Preview(text="The preview of this call failed; look at its arguments.")
@@ -183,6 +193,18 @@ class Tool:
     def masked(self, args: Json, also: Iterable[str] = ()) -> Json:
         """The arguments as people may see them; `also`: what a rule wants masked besides."""
         return masked(args, [*self.secret, *also])
+
+
+FOREIGN = "mcp__"  # in front of a tool server's tool: mcp__SERVER__TOOL
+
+
+def full_name(name: str, tools: Mapping[str, Tool]) -> str:
+    """The tool that a model means. One that leaves a tool server's prefix out means the only tool of that
+    name, if there is just one and nothing else is called so."""
+    if name in tools:
+        return name
+    meant = [known for known in tools if known.startswith(FOREIGN) and known.split("__", 2)[2:] == [name]]
+    return meant[0] if len(meant) == 1 else name
 
 
 class ToolSource(Protocol):

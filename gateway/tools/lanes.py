@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from gateway.cancel import CancelToken
 from gateway.errors import GatewayError, LeaseLost, StoreError, ToolError
-from gateway.events import Event, ToolFinished, ToolStarted
+from gateway.events import Event, SkillLoaded, ToolFinished, ToolStarted
 from gateway.journal import Journal, Ready
 from gateway.log import redact
 from gateway.messages import ToolResult
@@ -30,7 +30,8 @@ _abandoned: set[asyncio.Task[ToolOutput | Waits]] = set()  # kept referenced unt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneContext:
-    """What all calls of one step share. `left`: seconds until the turn's deadline, None: none.
+    """What all calls of one step share. `left`: seconds until the turn's deadline, None: none. `whole`: the
+    text of an earlier result.
 
     Filled in while they run: `waits`, the calls that cannot go on by themselves, which get no result;
     `denied`, what a subagent's call was refused with. With `until_denied` nothing begins after that."""
@@ -41,6 +42,7 @@ class LaneContext:
     emit: Callable[[Event], None]
     cancel: CancelToken
     left: Callable[[], float | None]
+    whole: Callable[[str], Awaitable[str | None]] | None = None
     subagents: Subagents | None = None
     until_denied: bool = True
     waits: dict[str, Waits] = field(default_factory=dict)
@@ -87,7 +89,7 @@ class _Run:
         left = context.left()
         self._limit = ready.tool.timeout if left is None else max(0.0, min(ready.tool.timeout, left))
         self._ended: asyncio.Future[ToolResult | Waits] = loop.create_future()
-        self._task = loop.create_task(_call(ready, context))
+        self._task = loop.create_task(call_tool(ready, context))
         self._timer = loop.call_later(self._limit, self._give_up, self._too_slow())
         self._unhook = context.cancel.hook(lambda: self._give_up(_stopped()))
         self._task.add_done_callback(self._settle)
@@ -169,7 +171,7 @@ def _stopped() -> ToolOutput:
     return ToolOutput(text=STOPPED, is_error=True)
 
 
-async def _call(ready: Ready, context: LaneContext) -> ToolOutput | Waits:
+async def call_tool(ready: Ready, context: LaneContext) -> ToolOutput | Waits:
     """Run the tool; whatever it raises is its error result, except the store's own failures. What it
     has to wait for is handed on: a set future can be awaited without being raised."""
     call = CallContext(
@@ -177,7 +179,7 @@ async def _call(ready: Ready, context: LaneContext) -> ToolOutput | Waits:
         session_id=context.session_id,
         turn_id=context.turn_id,
         idempotency_key=f"{context.session_id}:{ready.call.id}",
-        full_result=context.journal.full_result,
+        full_result=context.whole or context.journal.full_result,
         said=ready.said,
         subagents=context.subagents,
     )
@@ -205,6 +207,8 @@ def _finish(ready: Ready, output: ToolOutput, seconds: float, context: LaneConte
         tool_use_id=ready.call.id, content=short, is_error=output.is_error, parts=output.parts
     )
     context.journal.done(ready, result, None if short is text else text)
+    if ready.tool.system == "skill" and not output.is_error and not ready.args.get("file"):
+        context.emit(SkillLoaded(skill=str(ready.args["skill"])))
     context.emit(
         ToolFinished(
             call_id=ready.call.id,

@@ -13,6 +13,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from gateway.answer_values import AnswerKind
+from gateway.errors import ToolError
 from gateway.messages import Json
 from gateway.questions import Option, Question
 from gateway.tools.base import CallContext, Tool
@@ -62,6 +63,12 @@ ASK_USER_SCHEMA: Json = {
     "type": "object",
     "properties": {
         **_ASKED,
+        "confirm": {
+            "type": "boolean",
+            "default": False,
+            "description": "one answer, too, can be changed until the person presses Confirm; for what "
+            "cannot be taken back. Several answers or questions are always confirmed",
+        },
         "questions": {
             "type": "array",
             "description": "several questions at once, answered together as an object of values by name; "
@@ -107,11 +114,14 @@ ASK_USER = Tool(
 async def _read_result(args: Json, context: CallContext) -> str:
     whole = await context.full_result(args["ref"]) if context.full_result is not None else None
     if whole is None:
-        return f"there is no stored result {args['ref']!r}"
+        raise ToolError(f"there is no stored result {args['ref']!r}")
     offset = args.get("offset", 0)
     piece = whole[offset : offset + PAGE]
     end = offset + len(piece)
-    return f"[characters {offset} to {end} of {len(whole)}]\n{piece}"
+    if not piece:
+        return f"[the result ends after {len(whole)} characters]"
+    more = f"; go on with offset={end}" if end < len(whole) else "; this is the end"
+    return f"[characters {offset} to {end} of {len(whole)}{more}]\n{piece}"
 
 
 READ_RESULT = Tool(
@@ -146,7 +156,7 @@ def read_question(args: Json) -> Question | str:
 def _several(args: Json) -> Question | str:
     entries = args["questions"]
     defaults = {name: schema["default"] for name, schema in _ASKED.items() if "default" in schema}
-    own = {"question", "questions"}
+    own = {"question", "questions", "confirm"}
     if stray := sorted(n for n in args.keys() - own if n not in defaults or args[n] != defaults[n]):
         return f"{stray[0]}: belongs into each of questions"
     if not 1 <= len(entries) <= MOST_QUESTIONS:
@@ -191,6 +201,7 @@ def _one(args: Json) -> Question | str:
         kind=kind,
         min=args.get("min", 1) if multi else 1,
         max=args.get("max") if multi else None,
+        confirm=bool(args.get("confirm", False)),
     )
 
 
