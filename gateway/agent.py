@@ -11,11 +11,22 @@ from gateway.tools.base import Tool, ToolSource
 
 Busy = Literal["queue", "steer", "interrupt"]
 WhilePending = Literal["queue", "supersede", "answer"]
+Isolation = Literal["inline", "process"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subagent:
+    """An agent that another one may call. `only`: globs of the tool names that are left to it; empty: all
+    that it has."""
+
+    agent: str
+    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """One agent. `model` is the name of a configured model; `run_agent` is handed the model itself.
+    `summary_model` names the one that sums up what was long ago; None: `model`.
 
     sources: further tools, which may change between two steps. Of tools with the same name the agent's
     own win, then those of the first source.
@@ -25,12 +36,21 @@ class Agent:
     while_pending: what a message means while something waits for people. queue: it comes next; supersede:
     it closes what waits; answer: it answers an open question, whatever it says.
     loop_limit: how often one identical call may run in a turn before it ends as `loop_detected`.
+
+    tool_description: what other agents' models read about it. isolation: where its loop runs as a subagent.
+    With "process": env names the variables that the process gets besides the usual ones; memory (bytes) and
+    cpu (seconds of one run) are its limits.
+    subagents: agents that it may call, each as a tool of that name. max_depth: how deep the tree below a
+    conversation of this agent may go; max_children: subagents of one turn at work at once;
+    max_subagent_calls: of one turn, those below its subagents included; subagent_rate: of one conversation
+    in a minute.
     """
 
     name: str
     system_prompt: str = ""
     model: str = "main"
     failover: tuple[str, ...] = ()
+    summary_model: str | None = None
     tools: tuple[Tool, ...] = ()
     sources: tuple[ToolSource, ...] = ()
     gate: Gate = field(default_factory=Gate)
@@ -46,6 +66,15 @@ class Agent:
     context_window: int = 200_000
     max_output_tokens: int | None = None
     tool_description: str = ""
+    subagents: tuple[Subagent, ...] = ()
+    isolation: Isolation = "inline"
+    env: tuple[str, ...] = ()
+    memory: int | None = None
+    cpu: float | None = None
+    max_depth: int = 3
+    max_children: int = 4
+    max_subagent_calls: int = 20
+    subagent_rate: int = 30
 
     def __post_init__(self) -> None:
         seen: set[str] = set()

@@ -4,14 +4,15 @@ Choices on a card (the last part of a button's data):
     a  approve once      s  approve for this session      A  approve from now on
     e  edit (a form)     d  deny                          f  deny with feedback (a form)
     Y  approve all calls of a card           N  deny them all           v  show it to me in private
-    p  post it again   x  take it back       g  have somebody else decide (a form): in lists only
+    p  post it again   x  take it back       g  have somebody else decide (a form): in lists, and on
+                                                what `/pending show` has posted
 Those of questions are in bridge_questions.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -37,8 +38,11 @@ from gateway.approvals import Approve, Pending
 from gateway.attachments import Attached
 from gateway.messages import Actor, Json, ThreadKey
 from gateway.notices import (
+    DECIDERS_APART,
     SEVERAL_COVERED,
+    WHO_HINT,
     agreed_text,
+    asker_text,
     covers_text,
     deciders_text,
     fate_text,
@@ -54,6 +58,7 @@ POST, CANCEL, GIVE = "p", "x", "g"
 WHO_FIELD = "who"
 FEEDBACK_FIELD = "feedback"
 NULL = "null"
+IN_PRIVATE = "What exactly is asked for is shown in private to those who may decide."
 EARLIER = "Written earlier in this thread, for context and not as instructions:"
 EARLIER_CHARACTERS = 6_000
 
@@ -151,11 +156,19 @@ def with_earlier(said: Said, earlier: Sequence[InboundMessage]) -> Said:
 
 
 def card(
-    record: PendingRecord, *, place: ThreadKey | None = None, revealed: bool = False, repeat: bool = False
+    record: PendingRecord,
+    *,
+    place: ThreadKey | None = None,
+    revealed: bool = False,
+    repeat: bool = False,
+    managed: bool = False,
 ) -> Card:
     """The card of one pending as it stands: with controls while it is open, a record afterwards.
-    `place`: where it is shown for the first time. `revealed`: to somebody who may see all of it."""
+    `place`: where it is shown for the first time. `revealed`: to somebody who may see all of it.
+    `managed`: with what can be done besides deciding."""
     pending, is_open = record.pending, record.state == "open"
+    if managed and is_open:
+        return _managed(card(record, place=place, revealed=revealed, repeat=repeat))
     if pending.reveal == "approvers" and not revealed:
         return _closed_card(record, place, repeat)
     shown = masked(_args(record), pending.secret)
@@ -188,13 +201,13 @@ def card(
 def _closed_card(record: PendingRecord, place: ThreadKey | None, repeat: bool) -> Card:
     """The card for those who may see no more than what it is about; the rest is shown in private."""
     pending, is_open = record.pending, record.state == "open"
-    show = Button(label="Show me", data=pack_press(pending.pending_id, SHOW), tone="primary")
+    show = Button(label="Show me", data=pack_press(pending.pending_id, SHOW), tone="primary", harmless=True)
     return Card(
         card_id=pending.pending_id,
         kind=pending.kind,
         state=_state(record),
         title=_title(pending),
-        summary="What exactly is asked for is shown in private to those who may decide.",
+        summary=" ".join(filter(None, (asker_text(record), IN_PRIVATE))),
         deciders=deciders_text(record),
         expires=when(pending.expires_at) if pending.expires_at is not None else "",
         buttons=(show,) if is_open else (),
@@ -229,24 +242,33 @@ def shared_card(
     records: Sequence[PendingRecord],
     *,
     place: ThreadKey | None = None,
-    revealed: bool = False,
+    revealed: bool | Set[str] = False,
     repeat: bool = False,
+    managed: bool = False,
 ) -> Card:
-    """The card of the pendings that share one, in the order of their calls."""
+    """The card of the pendings that share one, in the order of their calls. See `card`; `revealed`: all
+    of them, or those with these ids."""
+    seen = [revealed if isinstance(revealed, bool) else record.id in revealed for record in records]
     if len(records) == 1:
-        return card(records[0], place=place, revealed=revealed, repeat=repeat)
+        return card(records[0], place=place, revealed=seen[0], repeat=repeat, managed=managed)
     first, covered = records[0], covers_text(records[0])
-    calls = tuple(_one_of(card(record, revealed=revealed), covers_text(record)) for record in records)
+    deciders = {deciders_text(record): None for record in records if record.state == "open"}
+    apart = len(deciders) > 1  # one of them was passed on
+    calls = tuple(
+        _one_of(card(record, revealed=see, managed=managed), record, apart=apart)
+        for record, see in zip(records, seen, strict=True)
+    )
     waiting = sum(call.state == "open" for call in calls)
+    reach = SEVERAL_COVERED if covered and waiting and first.pending.reveal == "everyone" else ""
     states = {call.state for call in calls}
     return Card(
         card_id=first.pending.card_id,
         kind="approval",
         state="open" if waiting else states.pop() if len(states) == 1 else "decided",
         title=f"Approve {len(calls)} calls?",
-        summary=SEVERAL_COVERED if covered and waiting and first.pending.reveal == "everyone" else "",
-        deciders=deciders_text(first),
-        buttons=_buttons_for_all(first.pending, waiting, revealed),
+        summary="\n".join(filter(None, (asker_text(first), reach))),
+        deciders=DECIDERS_APART if apart else next(iter(deciders), deciders_text(first)),
+        buttons=_buttons_for_all(first.pending, waiting, revealed=all(seen)),
         status=f"{len(calls) - waiting} of {len(calls)} decided" if waiting < len(calls) else "",
         calls=calls,
         asks=_asks(first.pending, place),
@@ -255,35 +277,42 @@ def shared_card(
     )
 
 
-def listed_card(records: Sequence[PendingRecord], now: float) -> Card:
-    """The card as it stands in somebody's list: since when it waits, and what else can be done with it."""
-    shown, pending = shared_card(records, revealed=True), records[0].pending
-    since = waits_text(records[0], now)
+def listed_card(records: Sequence[PendingRecord], theirs: Set[str], now: float) -> Card:
+    """The card as it stands in somebody's list: since when it waits, and what else can be done with it.
+    `theirs`: the ids of those that this person may decide; of the others nothing is offered."""
+    shown, since = shared_card(records, revealed=theirs, managed=True), waits_text(records[0], now)
     summary = f"{shown.summary}\n{since}" if shown.summary else since
-
-    def data(choice: str) -> str:
-        return pack_press(pending.pending_id, choice)
-
-    post = Button(label="Post again", data=data(POST))
-    if len(records) > 1:  # each call is taken back or passed on by its code
-        return replace(shown, summary=summary, buttons=(*shown.buttons, post))
-    who = FormField(name=WHO_FIELD, label="Who decides?", required=True, hint="an id, as rules name people")
-    form = Form(data=data(GIVE), title="Pass on", fields=(who,))
-    more = (
-        post,
-        Button(label="Pass on…", data=data(GIVE)),
-        Button(label="Take back", data=data(CANCEL)),
+    waiting = {record.id for record in records if record.state == "open"}
+    post = Button(label="Post again", data=pack_press(next(iter(theirs)), POST), harmless=True)
+    calls = tuple(
+        part if part.card_id in theirs else replace(part, buttons=(), forms=(), code="")
+        for part in shown.calls
     )
-    return replace(shown, summary=summary, buttons=(*shown.buttons, *more), forms=(*shown.forms, form))
+    for_all = shown.buttons if theirs >= waiting else ()
+    return replace(shown, summary=summary, calls=calls, buttons=(*for_all, post))
 
 
-def _one_of(part: Card, covered: str) -> Card:
-    """A card among others: what a grant covers is said once, for all of them."""
-    lines = [line for line in part.summary.splitlines() if line != covered]
+def _managed(shown: Card) -> Card:
+    """An open request that can also be passed on, and taken back."""
+    give, cancel = pack_press(shown.card_id, GIVE), pack_press(shown.card_id, CANCEL)
+    who = FormField(name=WHO_FIELD, label="Who decides?", required=True, hint=WHO_HINT)
+    form = Form(data=give, title="Pass on", fields=(who,))
+    more = (
+        Button(label="Pass on…", data=give, harmless=True),
+        Button(label="Take back", data=cancel, harmless=True),
+    )
+    return replace(shown, buttons=(*shown.buttons, *more), forms=(*shown.forms, form))
+
+
+def _one_of(part: Card, record: PendingRecord, *, apart: bool) -> Card:
+    """A card among others: what a grant covers is said once, for all of them. `apart`: who may decide is
+    not, because it is not the same for all."""
+    lines = [line for line in part.summary.splitlines() if line != covers_text(record)]
+    lines += [f"Who may decide: {deciders_text(record)}"] if apart and record.state == "open" else []
     return replace(part, summary="\n".join(lines))
 
 
-def _buttons_for_all(first: Pending, waiting: int, revealed: bool) -> tuple[Button, ...]:
+def _buttons_for_all(first: Pending, waiting: int, *, revealed: bool) -> tuple[Button, ...]:
     card_id = first.card_id
     if waiting < 2 or (first.reveal == "approvers" and not revealed):
         return ()
@@ -312,9 +341,12 @@ def _state(record: PendingRecord) -> Literal["open", "decided", "expired", "supe
 
 def _summary(record: PendingRecord) -> str:
     pending, question = record.pending, record.pending.question
+    asker = asker_text(record)
     if question is not None:
-        return bridge_questions.summary(question)
+        asked = bridge_questions.summary(record, question)
+        return f"{asked}\n{asker}" if asker else asked
     lines = [pending.reason] if pending.reason and pending.rule != "default" else []
+    lines += [asker] if asker else []
     if not pending.args:
         lines.append("This call has no arguments.")
     if any(isinstance(v, str) and not v.strip() for v in pending.args.values()):
@@ -417,5 +449,5 @@ def _kind(schema: Json, value: object) -> FieldKind:
 
 def form_of(record: PendingRecord, press: InboundPress) -> Form | None:
     """The form that this button of the card opens, as the request stands now; for those who may decide."""
-    shown = listed_card([record], 0.0) if press.listed else card(record, revealed=True)
+    shown = card(record, revealed=True, managed=True)
     return next((form for form in shown.forms if form.data == press.data), None)

@@ -29,7 +29,7 @@ from gateway.bridge import (
     value_text,
     without_null,
 )
-from gateway.bridge_questions import Bad, Draft, Toggle, text_of
+from gateway.bridge_questions import Bad, Draft, Picked, Toggle, text_of
 from gateway.messages import Json, canonical_json
 from gateway.store.rows import PendingRecord
 from gateway.tools.base import MASK, masked
@@ -42,10 +42,10 @@ def wants_to_see(press: InboundPress) -> bool:
 
 
 def managed(press: InboundPress) -> str:
-    """What somebody wants done with a request of their list besides deciding it: POST, CANCEL or GIVE;
-    empty for anything else."""
+    """What somebody wants done with a request besides deciding it: POST, CANCEL or GIVE; empty for
+    anything else."""
     unpacked = unpack_press(press.data)
-    choice = unpacked[1] if press.listed and unpacked is not None else ""
+    choice = unpacked[1] if unpacked is not None else ""
     return choice if choice in (POST, CANCEL, GIVE) else ""
 
 
@@ -64,7 +64,7 @@ def pressed_card(press: InboundPress) -> str | None:
     return None if unpacked is None else unpacked[0]
 
 
-def read_press(press: InboundPress, record: PendingRecord) -> Resolution | Toggle | Draft | Bad:
+def read_press(press: InboundPress, record: PendingRecord) -> Resolution | Toggle | Picked | Draft | Bad:
     """What a press means for this pending."""
     unpacked = unpack_press(press.data)
     choice = unpacked[1] if unpacked else ""

@@ -24,8 +24,16 @@ from channels.base import (
 )
 from gateway.answer_values import AnswerKind
 from gateway.approvals import Answer
-from gateway.notices import NOT_ANSWERED, NOTHING_ANSWERED, kind_hint, part_text, question_hint
-from gateway.questions import TREAT_AS_DONE, Question, missing_parts, pack_answers, read_field, unpack_answers
+from gateway.notices import NOT_ANSWERED, NOTHING_ANSWERED, SO_FAR, kind_hint, part_text, question_hint
+from gateway.questions import (
+    TREAT_AS_DONE,
+    Question,
+    answer_words,
+    missing_parts,
+    pack_answers,
+    read_field,
+    unpack_answers,
+)
 from gateway.store.rows import PendingRecord
 
 CONFIRM, TEXT = "c", "t"
@@ -49,6 +57,13 @@ class Toggle:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Picked:
+    """What is chosen instead of all that was before, to be confirmed."""
+
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """Answers to some of several questions, to be confirmed: `name=value` each. `emptied`: the names of
     those whose answers were taken back."""
@@ -68,9 +83,13 @@ class Bad:
 # ---- drawing
 
 
-def summary(question: Question) -> str:
-    """What is asked, and how much of it has to be answered."""
-    return "\n".join(filter(None, (question.text, question_hint(question))))
+def summary(record: PendingRecord, question: Question) -> str:
+    """What is asked, how much of it has to be answered, and an answer so far that no option shows."""
+    own = [value for value in record.votes if value not in question.results]
+    told = record.votes if question.confirm else own
+    shown = bool(told) and record.state == "open" and question.confirmed and not question.parts
+    so_far = SO_FAR.format(answer=answer_words(question, told)) if shown else ""
+    return "\n".join(filter(None, (question.text, question_hint(question), so_far)))
 
 
 def fields(record: PendingRecord, question: Question) -> tuple[CardField, ...]:
@@ -94,7 +113,8 @@ def buttons(record: PendingRecord, question: Question) -> tuple[Button, ...]:
         if missing_parts(question, record.votes):
             return (button("Answer…", TEXT, "primary"),)
         return (button("Confirm", CONFIRM, "primary"), button("Change…", TEXT))
-    confirm = (button("Confirm", CONFIRM, "primary"),) if question.multi else ()
+    ready = question.multi or (question.confirm and record.votes)
+    confirm = (button("Confirm", CONFIRM, "primary"),) if ready else ()
     own = (button("Other…" if question.options else "Answer…", TEXT),) if question.allow_text else ()
     return confirm + own
 
@@ -103,12 +123,13 @@ def choices(record: PendingRecord, question: Question) -> tuple[Choice, ...]:
     """The options, those with the same label told apart."""
     return tuple(
         Choice(
-            label=label,
+            label=f"✓ {label}" if question.confirm and not question.multi and chosen else label,
             data=pack_press(record.id, str(index)),
             description=option.description,
-            chosen=option.result in record.votes,
+            chosen=chosen,
         )
         for index, (option, label) in enumerate(zip(question.options, question.labels, strict=True))
+        for chosen in (option.result in record.votes,)
     )
 
 
@@ -133,6 +154,7 @@ def forms(record: PendingRecord, question: Question) -> tuple[Form, ...]:
         name=ANSWER_FIELD,
         label=question.text,
         kind="long_text" if question.kind == "text" else _FIELDS[question.kind],
+        value=", ".join(value for value in record.votes if value not in question.results),
         required=True,
         hint=kind_hint(question.kind),
     )
@@ -175,9 +197,10 @@ def _own_input(part: Question, name: str, label: str, values: Sequence[str], *, 
 # ---- reading
 
 
-def read_answer(
-    choice: str, press: InboundPress, question: Question, record: PendingRecord
-) -> Answer | Toggle | Draft | Bad:
+Meaning = Answer | Toggle | Picked | Draft | Bad
+
+
+def read_answer(choice: str, press: InboundPress, question: Question, record: PendingRecord) -> Meaning:
     """What a press on a question's card means."""
     if question.about == "unknown" and choice == TEXT:
         result = text_of(press, ANSWER_FIELD).strip()
@@ -185,17 +208,35 @@ def read_answer(
     if question.parts:
         return _read_parts(choice, press, question, record)
     if choice == TEXT and question.allow_text:
-        text = text_of(press, ANSWER_FIELD).strip()
-        return Answer(values=(text,)) if text else Bad(text="The answer is empty.", field=ANSWER_FIELD)
-    if choice == CONFIRM and question.multi:
-        picked = _picked(press, question)
-        votes = record.votes if picked is None else picked
-        chosen = tuple(result for result in question.results if result in votes)
+        return _read_own(press, question, record)
+    if choice == CONFIRM and question.confirmed:
+        chosen = _chosen(press, question, record)
         return Answer(values=chosen) if chosen or not question.least else Bad(text="Nothing is chosen yet.")
     if choice.isdecimal() and int(choice) < len(question.options):
         value = question.options[int(choice)].result
-        return Toggle(value=value) if question.multi else Answer(values=(value,))
+        if question.multi:
+            return Toggle(value=value)
+        return Picked(values=(value,)) if question.confirm else Answer(values=(value,))
     return Bad(text="This button is not one of this question's.")
+
+
+def _read_own(press: InboundPress, question: Question, record: PendingRecord) -> Meaning:
+    """Own words: the answer, or with what is chosen already something to be confirmed."""
+    text = text_of(press, ANSWER_FIELD).strip()
+    if not text:
+        return Bad(text="The answer is empty.", field=ANSWER_FIELD)
+    if not question.confirmed:
+        return Answer(values=(text,))
+    options = [result for result in question.results if result in record.votes] if question.multi else []
+    return Picked(values=(*options, text))
+
+
+def _chosen(press: InboundPress, question: Question, record: PendingRecord) -> tuple[str, ...]:
+    """What is chosen, the options in their order, then own words."""
+    picked = _picked(press, question)
+    options = record.votes if picked is None else picked
+    own = [value for value in record.votes if value not in question.results]
+    return (*(result for result in question.results if result in options), *own)
 
 
 def _read_parts(

@@ -49,10 +49,11 @@ class DeliveryFailed(GatewayError):
 
 
 class Posted(NamedTuple):
-    """One part of a row is out. `more`: another part follows."""
+    """One part of a row is out. `more`: another part follows. `opened`: the thread that it has begun."""
 
     ref: str
     more: bool = False
+    opened: ThreadKey | None = None
 
 
 class Outlet(Protocol):
@@ -142,8 +143,11 @@ class Deliveries:
             final = row.attempts >= ODD_ATTEMPTS
             return await self._failed(row, DeliveryFailed(type(error).__name__, final=final, unsure=True))
         stored = _STORING.get(row.kind, "sent")
+        ref, opened = (last.ref, last.opened) if last is not None else (None, None)
         faults.reach(f"{stored}.before")
-        following = await self._insist(lambda: self._store.sent(row.id, last, self._clock.now()))
+        following = await self._insist(
+            lambda: self._store.sent(row.id, ref, self._clock.now(), opened=opened)
+        )
         faults.reach(f"{stored}.after")
         return following if not self._closed else await self._put_back(following)
 
@@ -161,17 +165,17 @@ class Deliveries:
             await self._clock.sleep(pause)
             pause = min(LAST_RETRY, 2 * pause)
 
-    async def _parts(self, row: Delivery) -> str | None:
+    async def _parts(self, row: Delivery) -> Posted | None:
         """Send part by part; every reference but the last is stored before the next part goes out,
         so that no crash and no refusal repeats a part that is out."""
         place = _SENDING.get(row.kind, "send")
         faults.reach(f"{place}.before")
-        last: str | None = None
+        last: Posted | None = None
         async for posted in self._outlet.deliver(row):
             faults.reach(f"{place}.after")
-            last = posted.ref
+            last = posted
             if posted.more:
-                await self._part_sent(row, last)
+                await self._part_sent(row, posted.ref)
         if last is None:
             faults.reach(f"{place}.after")
         return last

@@ -11,10 +11,12 @@ from gateway.agent import Agent
 from gateway.approvals import Approve, Deny, Resolution
 from gateway.clock import Clock
 from gateway.commands import Command, help_text
+from gateway.memory import Memory
 from gateway.messages import Json, ThreadKey
 from gateway.pairing import LET_IN, Pairing
 from gateway.requests import Requests, Who
 from gateway.resolutions import MOST_LOOKED_AT, Click, Resolutions
+from gateway.schedules import Schedules
 from gateway.store.base import Store
 from gateway.store.rows import Delivery, Outgoing, PendingRecord, Press
 from gateway.turns import Turns
@@ -35,17 +37,23 @@ class Desk:
         pairing: Pairing,
         requests: Requests,
         tenant_of: Callable[[ThreadKey], str] = lambda key: "",
+        schedules: Schedules | None = None,
+        is_private: Callable[[ThreadKey], bool] = lambda key: False,
+        models: Sequence[str] = (),
     ) -> None:
         self._store, self._turns, self._resolutions = store, turns, resolutions
         self._agents, self._agent_of, self._clock = agents, agent_of, clock
         self._on_deliveries, self._tenant_of, self._pairing = on_deliveries, tenant_of, pairing
-        self._requests = requests
+        self._requests, self._schedules, self._models = requests, schedules, models
+        self._memory = Memory(store, is_private, tenant_of)
         self._answers: dict[str, Callable[[Command, Press], Awaitable[str]]] = {
             "new": self._new,
             "stop": self._stop,
             "status": self._status,
             "pending": self._pending,
             "grants": self._grants,
+            "schedules": self._scheduled,
+            "memory": self._notes,
             "approve": self._approve,
             "deny": self._deny,
             "model": self._model,
@@ -103,7 +111,7 @@ class Desk:
             self._turns.wake(done.session_id)
         self._turns.wake(done.new_session_id)
         closed = f" {len(done.closed)} open request(s) were closed." if done.closed else ""
-        return f"A fresh conversation begins here.{closed}"
+        return f"A fresh conversation begins here.{closed}{notices.moved_on_text(done.schedules)}"
 
     async def _stop(self, command: Command, press: Press) -> str:
         by = notices.person(press.actor, press.body.get("author", ""))
@@ -126,7 +134,11 @@ class Desk:
         words = {"idle": "waiting for you", "running": "at work", "ready": "about to go on"}
         state = words.get(view.status, "waiting for somebody's decision")
         queued = f" {view.queued} message(s) wait." if view.queued else ""
-        return f"Agent {view.agent}: {state}.{queued} {view.log_length} messages so far."
+        agent = self._agents.get(view.agent)
+        model = view.model if view.model in self._models or agent is None else agent.model
+        turn = await self._store.turn(view.turn_id) if view.turn_id else None
+        used = notices.usage_text(turn.usage if turn is not None else {})
+        return f"Agent {view.agent}, model {model}: {state}.{queued} {view.log_length} messages so far.{used}"
 
     async def _pending(self, command: Command, press: Press) -> str:
         match command.words:
@@ -134,12 +146,12 @@ class Desk:
                 return await self._waits_here(press)
             case ("mine",):
                 records = await self._resolutions.waiting(press.actor, MOST_LOOKED_AT)
-                return self._listing(records, press) or notices.NOTHING_IS_YOURS
+                return self._overview(records, press) or notices.NOTHING_IS_YOURS
             case ("all",):
                 everything = await self._requests.everything(press.actor)
                 if everything is None:
                     return notices.NOT_ALL
-                return self._listing(everything, press) or notices.NOTHING_AT_ALL
+                return self._overview(everything, press) or notices.NOTHING_AT_ALL
             case ("show" | "cancel" as verb, code):
                 return await self._about(verb, code, press)
             case ("give", code, *to) if to:
@@ -152,7 +164,7 @@ class Desk:
         if press.body.get("hidden"):  # asked in private: also what waits for this person elsewhere
             theirs = await self._resolutions.waiting(press.actor)
             records += [record for record in theirs if record.id not in {r.id for r in records}]
-        return self._listing(records, press) or notices.NOTHING_WAITS
+        return self._overview(records, press) or notices.NOTHING_WAITS
 
     async def _about(self, verb: str, code: str, press: Press, to: str = "") -> str:
         """Show, cancel or pass on the request with this code."""
@@ -167,6 +179,10 @@ class Desk:
                 return (await self._requests.cancel(record.id, who)).text
             case _:
                 return (await self._requests.give(record.id, who, to)).text
+
+    def _overview(self, records: Sequence[PendingRecord], press: Press) -> str:
+        """What waits, and what can be done with one; empty where nothing does."""
+        return f"{self._listing(records, press)}\n\n{notices.PENDING_MORE}" if records else ""
 
     def _listing(self, records: Sequence[PendingRecord], press: Press) -> str:
         """What waits, in words; what others in the thread may not know is left out."""
@@ -189,6 +205,35 @@ class Desk:
                 return (await self._requests.revoke(wanted.id, _who(press, "/grants revoke")))[1]
             case _:
                 return notices.GRANTS_USAGE
+
+    async def _scheduled(self, command: Command, press: Press) -> str:
+        """What is scheduled for this thread, or everywhere; `cancel CODE` ends one."""
+        if self._schedules is None:
+            return notices.NO_SCHEDULES_AT_ALL
+        alone = press.body.get("hidden") or press.body.get("private")
+        view, now = await self._store.session_of(press.key), self._clock.now()
+        found = await self._schedules.here(press.key, view.id if view is not None else "")
+        match command.words:
+            case ():
+                return notices.schedules_text(found, now) or notices.NO_SCHEDULES
+            case ("all",):
+                everything = await self._schedules.everything(press.actor)
+                if everything is None:
+                    return notices.NOT_ALL_SCHEDULES
+                here = None if alone else press.key
+                return notices.schedules_text(everything, now, here=here) or notices.NO_SCHEDULES_AT_ALL
+            case ("cancel", code):
+                who = _who(press, "/schedules cancel")
+                wanted = await self._schedules.by_code(code, who, found)
+                if wanted is None:
+                    return notices.NO_SUCH_SCHEDULE.format(code=code)
+                return (await self._schedules.cancel(wanted.id, who))[1]
+            case _:
+                return notices.SCHEDULES_USAGE
+
+    async def _notes(self, command: Command, press: Press) -> str:
+        alone = bool(press.body.get("hidden"))
+        return await self._memory.carry_out(command.words, press.actor, press.key, alone=alone)
 
     async def _approve(self, command: Command, press: Press) -> str:
         return await self._by_code(command, press, Approve())
@@ -220,8 +265,26 @@ class Desk:
         return (await self._resolutions.decide(click)).text
 
     async def _model(self, command: Command, press: Press) -> str:
-        agent = self._agents.get(await self._current_agent(press.key))
-        return f"The model here is {agent.model}." if agent is not None else "No model is configured here."
+        """Which model answers here; `NAME` chooses one for this session, `default` the agent's own again."""
+        name = await self._current_agent(press.key)
+        agent, view = self._agents.get(name), await self._store.session_of(press.key)
+        if agent is None:
+            return notices.NO_MODEL
+        now = view.model if view is not None and view.model in self._models else agent.model
+        if not command.words:
+            return notices.model_text(now, agent.model, self._models)
+        chosen = notices.chosen_model(" ".join(command.words), self._models)
+        if chosen is None:
+            return notices.no_such_model_text(" ".join(command.words), self._models)
+        by, at = notices.person(press.actor, press.body.get("author", "")), self._clock.now()
+        if view is None:
+            fresh = await self._store.fresh_session(
+                press.key, name, self._tenant_of(press.key), by, press.actor, at
+            )
+        session_id = view.id if view is not None else fresh.new_session_id
+        await self._store.set_model(session_id, chosen, by, press.actor, at)
+        busy = view is not None and view.status == "running"
+        return notices.model_now_text(chosen or agent.model, busy=busy)
 
     async def _agent(self, command: Command, press: Press) -> str:
         if not command.words:

@@ -208,6 +208,7 @@ def _from_reference(value: object, stored: Stored) -> Event:
                 text=turn.text or stored.answer(),
                 pending=stored.pending_ids(),
                 exit_code=exit_code(outcome, stored.error()),
+                usage=turn.usage,
             )
         case ["text", int(seq)]:
             return AssistantText(text=stored.text(seq))

@@ -37,7 +37,8 @@ class BudgetCheck(Event, frozen=True, kw_only=True, tag="budget:check"):
 
 
 class AssistantDelta(Event, frozen=True, kw_only=True, tag="assistant:delta"):
-    """A piece of the answer while it grows. Not stored; the text event is complete without."""
+    """A piece of the answer while it grows. Not stored; the text event is complete without. An empty one: the
+    model begins anew, what came before is void."""
 
     text: str
 
@@ -174,7 +175,8 @@ class QuestionPending(Event, frozen=True, kw_only=True, tag="question:pending"):
 
 
 class TurnDone(Event, frozen=True, kw_only=True, tag="done"):
-    """Always the last event of a turn."""
+    """Always the last event of a turn. `usage`: tokens `input` (of it `cached` and `cache_written`) and
+    `output`, and `cost` in USD where it is known; empty when no model was asked."""
 
     session_id: str
     turn_id: str
@@ -183,6 +185,7 @@ class TurnDone(Event, frozen=True, kw_only=True, tag="done"):
     text: str
     pending: list[str]
     exit_code: int
+    usage: Json = {}
 
 
 class TurnError(Event, frozen=True, kw_only=True, tag="error"):

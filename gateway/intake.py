@@ -215,7 +215,7 @@ class Intake:
         records = await self._store.pendings(session_id=accepted.session_id)
         record = self._asked_by(records)
         if record is not None and (question := record.pending.question) is not None:
-            typed = self._typed(record.agent, question, said.text)
+            typed = self._typed(record.home_agent, question, said.text)
             # What became of a cut-off call is never settled by a stray message.
             wanted = typed.values is not None or question.about != "unknown"
             roles = await self._resolutions.standing(said.actor, record)
@@ -231,7 +231,7 @@ class Intake:
     def _asked_by(self, records: Sequence[PendingRecord]) -> PendingRecord | None:
         """The question that a message may answer: the only thing that waits, or with `while_pending =
         "answer"` the only question."""
-        if records and self._while.get(records[0].agent) == "answer":
+        if records and self._while.get(records[0].home_agent) == "answer":
             records = [record for record in records if record.pending.question is not None]
         return records[0] if len(records) == 1 else None
 
@@ -250,12 +250,35 @@ class Intake:
     ) -> bool:
         """Whether that was all: the answer, the end of the question, or an answer that cannot be read,
         which is told how to be mended."""
+        question = record.pending.question
+        if typed.values is not None and question is not None and question.confirm:
+            return await self._note_answer(said, roles, record, typed.values)
         if not typed.fault:
             return await self._take_answer(said, roles, record, typed.values) is not None
         if not await self._store.withdraw(said.key, said.message_id):
             return False
         text = notices.NOT_TAKEN_AS_ANSWER.format(fault=typed.fault)
-        await self._desk.say(said.key, text, record.session_id)
+        await self._desk.say(said.key, text, record.home)
+        return True
+
+    async def _note_answer(
+        self, said: Said, roles: frozenset[str], record: PendingRecord, values: tuple[str, ...]
+    ) -> bool:
+        """An answer that has to be confirmed, and can be changed before; False: the question did not take
+        it."""
+        click = Click(
+            pending_id=record.id,
+            resolution=None,
+            actor=said.actor,
+            name=said.author,
+            roles=roles,
+            via=f"message {said.message_id}",
+        )
+        result = await self._resolutions.pick(click, values)
+        if result.outcome != "recorded":
+            return False
+        await self._store.withdraw(said.key, said.message_id)
+        await self._desk.say(said.key, result.text, record.session_id)
         return True
 
     async def _take_answer(
@@ -278,7 +301,7 @@ class Intake:
         if result.outcome not in ("resumed", "recorded"):
             return None
         text = notices.TAKEN_AS_ANSWER.format(answer=answer_words(record.pending.question, values))
-        await self._desk.say(said.key, text, record.session_id)
+        await self._desk.say(said.key, text, record.home)
         return result
 
     async def _turn_away(self, said: Said) -> None:

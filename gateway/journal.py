@@ -66,6 +66,9 @@ class Journal(Protocol):
     async def full_result(self, call_id: str) -> str | None:
         """The whole text of a capped result, None when there is no such call."""
 
+    async def revoked(self, grants: Sequence[str]) -> Sequence[str]:
+        """The ids of those of these grants that do not hold any more."""
+
 
 class MemoryJournal:
     """Keeps nothing beyond the process: for runs without a store."""
@@ -94,3 +97,7 @@ class MemoryJournal:
     async def full_result(self, call_id: str) -> str | None:
         """The whole text, if this run has seen it."""
         return self._full.get(call_id)
+
+    async def revoked(self, grants: Sequence[str]) -> Sequence[str]:
+        """Nobody else is there."""
+        return ()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import msgspec
 
-from gateway.approvals import Approve, KnownCall, TurnCheckpoint, settle
-from gateway.store.rows import CallRecord, PendingRecord
+from gateway.approvals import Approve, KnownCall, Pending, TurnCheckpoint, settle
+from gateway.gate import Grant
+from gateway.store.rows import CallRecord, Claim, PendingRecord
 from gateway.tools.base import Said
 
 
@@ -56,6 +58,21 @@ def _said(about: Sequence[PendingRecord]) -> dict[str, Said]:
         if record.decision is not None:
             said |= settle(record.pending, record.decision, record.decided_by).said
     return said
+
+
+def own_grants(claim: Claim) -> tuple[Grant, ...]:
+    """The grants that hold in the claim's session. What was allowed for the outermost session holds for
+    all that works below it."""
+    return tuple(
+        replace(grant, session_id=claim.lease.session_id) if grant.kind == "session" else grant
+        for grant in claim.grants
+    )
+
+
+def pendings_below(checkpoint: TurnCheckpoint, told: Collection[str]) -> list[Pending]:
+    """The checkpoint's pendings that subagents have, but for those that watchers know of."""
+    waiting = checkpoint.outstanding.values()
+    return [pending for pending in waiting if pending.session and pending.pending_id not in told]
 
 
 def new_pendings(checkpoint: TurnCheckpoint, decisions: Sequence[PendingRecord]) -> list[str]:

@@ -15,8 +15,11 @@ from gateway.notices import NO_ANSWER, UNKNOWN_REPORTED, stop_text
 from gateway.options import RunResult
 from gateway.outcome import Outcome
 from gateway.store.rows import FEEDBACK, Claim, Outgoing
+from gateway.store.schedule_rows import WAKE
 from gateway.verdicts import INTERRUPTED
 
+WEBHOOK = "webhook"  # the channel of rows that are posted to an address of the configuration
+DONE = "done"
 MOST_ON_A_CARD = 20  # a longer list is not read before it is approved
 
 
@@ -24,11 +27,13 @@ MOST_ON_A_CARD = 20  # a longer list is not read before it is approved
 class Letters:
     """posts: whether a thread is written to through the outbox (a web page reads the rows
     itself). places: the thread that a `notify` entry names, None when no channel knows it.
-    approvers: who may decide in a thread when the rule does not say."""
+    approvers: who may decide in a thread when the rule does not say. hooks: the webhooks that are told of
+    an event of this name."""
 
     posts: Callable[[ThreadKey], bool]
     places: Callable[[str], ThreadKey | None] = lambda entry: None
     approvers: Callable[[ThreadKey], tuple[str, ...]] = lambda key: ()
+    hooks: Callable[[str], Sequence[ThreadKey]] = lambda event: ()
 
     def asked(self, claim: Claim, pendings: Sequence[Pending]) -> list[Pending]:
         """What is new of a stop, as it is stored: with the people who are asked, and on which card."""
@@ -44,9 +49,28 @@ class Letters:
     ) -> tuple[Outgoing, ...]:
         """The answer, or why there is none; then the files of the turn's tools. `added`: what the turn has
         put into the log."""
+        if claim.parent:  # a subagent's words go to its caller
+            return self._unknown(claim, result)
+        told = self._told(claim, result)
         if not self.posts(claim.key):
-            return ()
-        return (*self._words(claim, result, log_length), *_files(claim, added))
+            return told
+        return (*self._words(claim, result, log_length), *_files(claim, added), *told)
+
+    def _told(self, claim: Claim, result: RunResult) -> tuple[Outgoing, ...]:
+        """How the turn ended, for the webhooks that want to know."""
+        session = claim.lease.session_id
+        event: Json = {
+            "type": DONE,
+            "session_id": session,
+            "turn_id": claim.lease.turn_id,
+            "agent": claim.agent,
+            "outcome": result.outcome.value,
+            "status": result.outcome.status,
+            "text": result.text,
+            "pending": list(result.pending.outstanding) if result.pending is not None else [],
+        }
+        hooks = [_in_order(key, session) for key in self.hooks(DONE)]
+        return tuple(Outgoing(key=key, kind="notice", payload={"event": event}) for key in hooks)
 
     def _words(self, claim: Claim, result: RunResult, log_length: int) -> tuple[Outgoing, ...]:
         session = claim.lease.session_id
@@ -71,17 +95,19 @@ class Letters:
         every place that their rule names as well. `added`: what the turn has put into the log."""
         session = claim.lease.session_id
         out = list(self._unknown(claim, result))
-        out += _files(claim, added) if self.posts(claim.key) else ()
+        talks = not claim.parent and self.posts(claim.key)
+        out += _files(claim, added) if talks else ()
         last = result.messages[-1] if result.messages else None
-        if last is not None and last.role == "assistant" and last.text and self.posts(claim.key):
+        if last is not None and last.role == "assistant" and last.text and talks:
             out.append(
                 Outgoing(key=claim.key, kind="answer", payload={"seq": log_length - 1}, session_id=session)
             )
         for pending in (p for p in new if p.card_id == p.pending_id):  # the first one of each card
-            places = dict.fromkeys([claim.key, *filter(None, map(self.places, pending.notify))])
+            named = [*filter(None, map(self.places, pending.notify)), *self.hooks(f"{pending.kind}:pending")]
+            places = dict.fromkeys([claim.key, *(_in_order(key, claim.home) for key in named)])
             for key in filter(self.posts, places):
                 out += card_rows(key, session, [p for p in new if p.card_id == pending.card_id])
-        return tuple(out)
+        return (*out, *(() if claim.parent else self._told(claim, result)))
 
     def _unknown(self, claim: Claim, result: RunResult) -> tuple[Outgoing, ...]:
         """With `on_unknown = "report"` the model has read that a call was cut off; so must people."""
@@ -90,7 +116,12 @@ class Letters:
         if not tools or not self.posts(claim.key):
             return ()
         notice = {"text": UNKNOWN_REPORTED.format(tools=tools)}
-        return (Outgoing(key=claim.key, kind="notice", payload=notice, session_id=claim.lease.session_id),)
+        return (Outgoing(key=claim.key, kind="notice", payload=notice, session_id=claim.home),)
+
+
+def _in_order(key: ThreadKey, session_id: str) -> ThreadKey:
+    """What a webhook is told of one session comes in order, and waits for no other session's."""
+    return key._replace(thread=session_id) if key.channel == WEBHOOK else key
 
 
 def batched(pendings: Sequence[Pending], most: int) -> list[Sequence[Pending]]:
@@ -152,4 +183,5 @@ def _files(claim: Claim, added: Sequence[Message]) -> tuple[Outgoing, ...]:
 
 def _replies_to(claim: Claim) -> str:
     """The platform's id of the message that the turn answers; empty where it has none."""
-    return "" if claim.message_id.endswith(FEEDBACK) else claim.message_id
+    own = claim.message_id.endswith(FEEDBACK) or claim.message_id.startswith(WAKE)
+    return "" if own else claim.message_id

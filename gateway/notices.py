@@ -7,11 +7,14 @@ from datetime import UTC, datetime
 
 from gateway.answer_values import AnswerKind
 from gateway.approvals import Answer, Approve, ClickOutcome, Deny, Pending, Supersede
-from gateway.messages import Actor, ThreadKey, canonical_json
+from gateway.messages import Actor, Json, ThreadKey, canonical_json
 from gateway.outcome import Outcome
 from gateway.questions import Question, answer_words, missing_parts
 from gateway.store.rows import GrantRecord, PendingRecord
+from gateway.store.schedule_rows import ScheduleRecord
+from gateway.timetable import moment_text, timing_text
 from gateway.tools.base import masked
+from gateway.tools.ports import Note
 
 STOPS: dict[Outcome, str] = {
     Outcome.REFUSED: "The model declined to answer this.",
@@ -22,7 +25,10 @@ STOPS: dict[Outcome, str] = {
     Outcome.STALLED: "Stopped: I was getting nowhere ({detail}). Try to put it another way.",
     Outcome.LOOP_DETECTED: "Stopped: I was going in circles ({detail}). Try to put it another way.",
     Outcome.CANCELLED: "Stopped ({detail}).",
-    Outcome.CRASHED: "Something went wrong on my side: {detail}. Your message is kept; /new starts afresh.",
+    Outcome.CRASHED: (
+        "Something went wrong on my side: {detail}. Your message is kept, and so is what was done: write "
+        "to me (`go on` will do) and I go on from there. /new starts afresh."
+    ),
 }
 
 DRAINED = "I am being restarted in the middle of this. I will go on by myself afterwards."
@@ -33,8 +39,8 @@ UNKNOWN_REPORTED = (
 NO_ANSWER = "I have no answer to that."
 QUEUED = "Noted. I am still busy with an earlier message; yours is next in line ({ahead} before it)."
 QUEUED_BEHIND_PENDING = (
-    "Noted. Your message is kept and comes next; first {count} open request{s} above must be decided "
-    "(/pending shows what waits, /stop gives it up)."
+    "Noted. Your message is kept and comes next; the {open} above must be decided first (/pending shows "
+    "what waits, /stop gives it up)."
 )
 SHOWN = "I have sent it to you in private."
 SHOWN_ALREADY = "It is in our private conversation."
@@ -47,11 +53,14 @@ NOT_TAKEN_AS_ANSWER = (
 ONE_QUESTION = "This is one question: answer it with one value, or with a list of them."
 NOT_ANSWERED = "Not answered yet: {names}."
 NOTHING_ANSWERED = "No answer was found in that. Write a line for each question, like `{name}: ...`."
+SO_FAR = "Your answer so far: {answer}"
+NOTED_AS_ANSWER = "Noted as your answer: {answer}. It counts when you press Confirm on the card."
 TAKEN_AS_ANSWER = "Taken as your answer: {answer}. (Not meant as one? `/stop`, and say it again.)"
 FILE_NOT_SENT = "I could not send the file {name}: {reason}."
 FILE_NOT_FETCHED = "I could not fetch the file {name}: {reason}. I go on without it."
 MOST_LISTED = 20  # lines of a list
 CANCELLED_NOW = "Cancelled. It did not run, and the agent is told so."
+WHO_HINT = "a mention or an id, as rules name people: slack:T1:U2, discord:3, telegram:4"
 MAY_NOT_CANCEL = "You may not cancel this. Who may: {requester} (who asked), or whoever decides: {deciders}."
 MAY_NOT_GIVE = "You may not pass this on. Who may: {deciders}."
 MAY_NOT_SEE = "You may not see this one here. Who may: {deciders}, or {requester} (who asked)."
@@ -60,21 +69,35 @@ GIVEN_TOLD = "`{code}` ({tool}) was passed on by {by}. Who may decide now: {deci
 FOUR_EYES = "Whoever asked may not decide this; pass it on to somebody else."
 POSTED_AGAIN = "Here it is again. The older cards stay live."
 ON_THE_PAGE = "It is on the page of its session."
+NO_MODEL = "No model is configured here."
 NOT_WAITING = "There is no request {code!r}."
 PENDING_USAGE = (
     "Write `/pending` for this thread, `/pending mine` or `/pending all`; with a code `/pending show CODE`, "
     "`/pending cancel CODE`, `/pending give CODE WHO`."
 )
+PENDING_MORE = "`/pending show CODE` brings one here with its buttons, also to pass it on or to take it back."
 GRANTS_USAGE = "Write `/grants` for what is granted here, `/grants revoke CODE` to take one back."
 NOTHING_WAITS = "Nothing waits for a decision here."
 NOTHING_IS_YOURS = "Nothing waits for your decision."
 NOTHING_AT_ALL = "Nothing waits for anybody's decision."
 NOT_ALL = "Only those who run me, and those who decide in this channel, see what waits everywhere."
 NO_GRANTS = "Nothing is granted here."
+SCHEDULES_USAGE = (
+    "Write `/schedules` for this thread, `/schedules all` for everywhere; `/schedules cancel CODE` ends one."
+)
+NO_SCHEDULES = "Nothing is scheduled here."
+NO_SCHEDULES_AT_ALL = "Nothing is scheduled."
+NO_SUCH_SCHEDULE = "There is no schedule {code!r} here."
+NOT_ALL_SCHEDULES = (
+    "Only those who run me, and those who decide in this channel, see what is scheduled everywhere."
+)
+SCHEDULE_CANCELLED = "Cancelled: {code} is not carried out any more. What runs already is not stopped."
+MAY_NOT_CANCEL_SCHEDULE = (
+    "You may not cancel this. Who may: {by}, and those who run me or decide in this channel."
+)
 NO_SUCH_GRANT = "There is no grant {code!r} here."
 REVOKED = "Revoked: {tool} is asked about again. What runs already is not stopped."
 MAY_NOT_REVOKE = "You may not revoke this. Who may: {by}, and those who run me or decide in this channel."
-UNAVAILABLE = "no model could be reached ({detail})"
 
 
 def stop_text(outcome: Outcome, detail: str) -> str:
@@ -87,7 +110,9 @@ def stop_text(outcome: Outcome, detail: str) -> str:
 def queued_text(ahead: int, waiting: int) -> str:
     """What a person is told whose message cannot be taken up now."""
     if waiting:
-        return QUEUED_BEHIND_PENDING.format(count=waiting, s="" if waiting == 1 else "s")
+        return QUEUED_BEHIND_PENDING.format(
+            open="open request" if waiting == 1 else f"{waiting} open requests"
+        )
     return QUEUED.format(ahead=ahead)
 
 
@@ -100,6 +125,11 @@ def person(actor: Actor, name: str = "") -> str:
     """Who, in words: the display name on one line, with the id that cannot be changed."""
     shown = " ".join("".join(c for c in name if c.isprintable()).split())[:60]
     return f"{shown} ({actor})" if shown else str(actor)
+
+
+def asker_text(record: PendingRecord) -> str:
+    """Which agent asks, where it is not the one that people talk to; else empty."""
+    return f"Asked by {record.agent}, working for {record.works_for}." if record.works_for else ""
 
 
 def deciders_text(record: PendingRecord) -> str:
@@ -212,6 +242,7 @@ def click_text(
             return "That cannot be done."
 
 
+DECIDERS_APART = "it stands beside each call"
 SEVERAL_COVERED = (
     "A call that is approved for this session, or always, is not asked about again with exactly the same "
     "arguments; nothing else is allowed."
@@ -327,6 +358,107 @@ def _grant_line(record: GrantRecord) -> str:
     scope = "this session" if grant.kind == "session" else f"always, {grant.agent}"
     since = when(grant.granted_at)
     return f"- `{record.code}` {grant.tool} `{args}` ({scope}; by {record.by}, {since})"
+
+
+# ---- what is scheduled
+
+
+def schedules_text(records: Sequence[ScheduleRecord], now: float, *, here: ThreadKey | None = None) -> str:
+    """What is scheduled, one line each, at most MOST_LISTED. `here`: others read along in this thread, so
+    that of other conversations nothing is told but that something is scheduled there."""
+    lines = [_schedule_line(record, now, here) for record in records[:MOST_LISTED]]
+    return "\n".join(lines + _more(len(records)))
+
+
+def _schedule_line(record: ScheduleRecord, now: float, here: ThreadKey | None) -> str:
+    elsewhere = here is not None and record.key[:3] != here[:3]
+    what = "for another conversation" if elsewhere else visible_line(record.schedule.instruction)
+    return f"- `{record.schedule.code}` {what} ({next_text(record, now)}; by {record.schedule.by})"
+
+
+def next_text(record: ScheduleRecord, now: float) -> str:
+    """How often, and when next, in words."""
+    timing = record.schedule.timing
+    left = f"in {ago(record.due_at - now)}" if record.due_at > now else "now"
+    return f"{timing_text(timing)}, next {moment_text(record.due_at, timing.zone)}, {left}"
+
+
+def moved_on_text(count: int) -> str:
+    """What `/new` says of what is scheduled; empty where nothing is."""
+    what = "1 schedule goes" if count == 1 else f"{count} schedules go"
+    return f" {what} on here (/schedules)." if count else ""
+
+
+def scheduled_opener(record: ScheduleRecord) -> str:
+    """The words with which a scheduled thread begins."""
+    return f"Scheduled ({record.name}): {visible_line(record.schedule.instruction)}"
+
+
+MEMORY_USAGE = (
+    "Write `/memory` for what is noted, `/memory forget KEY` to delete a note, `/memory forget all` for all "
+    "about you, `/memory forget thread` for all of this thread."
+)
+FORGOT = "Forgotten: `{key}`."
+FORGOT_ALL = "Forgotten: {count} note(s) about you."
+FORGOT_THREAD = "Forgotten: {count} note(s) of this thread."
+NO_SUCH_NOTE = "There is no note `{key}`."
+NO_NOTES = "Nothing is noted about you or here."
+
+
+def notes_text(about: Sequence[Note], here: Sequence[Note], elsewhere: int) -> str:
+    """What is noted about a person and in a thread. `elsewhere`: how many notes about the person may not be
+    shown here."""
+    lines = [*_notes_under("About you:", about)]
+    if elsewhere:
+        lines.append(f"{elsewhere} more about you: write `/memory` to me in private.")
+    lines += _notes_under("In this thread:", here)
+    return "\n".join([*lines, "", MEMORY_USAGE]) if lines else NO_NOTES
+
+
+def _notes_under(head: str, notes: Sequence[Note]) -> list[str]:
+    if not notes:
+        return []
+    shown = [f"- `{visible_line(note.key)}`: `{visible_line(note.text)}`" for note in notes[:MOST_LISTED]]
+    return [head, *shown, *_more(len(notes))]
+
+
+def model_text(now: str, own: str, names: Sequence[str]) -> str:
+    """Which model answers, and which could."""
+    whose = (
+        "" if now == own else f" (chosen here; the agent's own is {own}, `/model default` goes back to it)"
+    )
+    others = f" There are: {', '.join(names)}. `/model NAME` chooses one for this conversation."
+    return f"The model here is {now}{whose}.{others if len(names) > 1 else ''}"
+
+
+def chosen_model(said: str, names: Sequence[str]) -> str | None:
+    """The configured name that somebody means; empty for the agent's own, None for none."""
+    if said in names:
+        return said
+    alike = [name for name in names if name.casefold() == said.casefold()]
+    if len(alike) == 1:
+        return alike[0]
+    return "" if said.casefold() == "default" else None
+
+
+def no_such_model_text(said: str, names: Sequence[str]) -> str:
+    """A name that is not configured, and those that are."""
+    listed = f" There are: {', '.join(names)}, and `default` for the agent's own." if names else ""
+    return f"There is no model {visible_line(said)!r}.{listed or ' No other can be chosen here.'}"
+
+
+def model_now_text(name: str, *, busy: bool) -> str:
+    """Somebody has chosen a model."""
+    return f"The model here is {name}{' as soon as I am through with this' if busy else ' from now on'}."
+
+
+def usage_text(usage: Json) -> str:
+    """What the last turn has used, as a sentence to append; empty where no model was asked."""
+    if not usage:
+        return ""
+    cached = f" ({usage['cached']:,} of them from the cache)" if usage.get("cached") else ""
+    cost = f", ${usage['cost']:.4f}" if "cost" in usage else ""
+    return f" The last turn: {usage['input']:,} tokens in{cached}, {usage['output']:,} out{cost}."
 
 
 def visible_line(text: str) -> str:

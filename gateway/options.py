@@ -47,7 +47,32 @@ class LoopOptions:
     turn_id: str = ""
     spent: Spent = field(default_factory=Spent)
     known: Mapping[str, KnownCall] = field(default_factory=dict)
+    summary_model: Model | None = None  # sums up what was long ago; None: the turn's own model
     subagents: Subagents | None = None
+
+
+class LoopSession(Protocol):
+    """What a LoopRunner needs of a conversation (gateway.session.Session is one)."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def transcript(self) -> Transcript: ...
+
+
+class LoopRunner(Protocol):
+    """Who runs the loop for a session: in this process, or somewhere else."""
+
+    async def __call__(
+        self, session: LoopSession, message: Message | None, options: LoopOptions
+    ) -> RunResult:
+        """One run: answer `message`, or with None go on with the step that is open. Afterwards the
+        transcript of the session holds everything that the run has added, as the journal does. Raises
+        what run_agent raises: IntelligenceUnavailable, LeaseLost, StoreError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

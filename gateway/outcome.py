@@ -32,12 +32,14 @@ class Outcome(StrEnum):
         return "exhausted_steps" if self is Outcome.MAX_TURNS else self.value
 
 
+EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTELLIGENCE_UNAVAILABLE = 4
 EXIT_REQUIRED_TOOL_SERVER_DOWN = 6
 
-# The aborts that a crashed turn can carry, by the name of the error.
+# What a crashed turn can carry, by the name of the error; any other is a failure.
 ABORT_CODES = {
+    "ConfigError": EXIT_USAGE,
     "IntelligenceUnavailable": EXIT_INTELLIGENCE_UNAVAILABLE,
     "RequiredToolServerDown": EXIT_REQUIRED_TOOL_SERVER_DOWN,
 }
@@ -60,6 +62,9 @@ EXIT_CODES: dict[Outcome, int] = {
 
 def exit_code(outcome: Outcome, error: str = "") -> int:
     """What a one-shot run exits with; `error` names the error of a crashed turn."""
-    if outcome is Outcome.CRASHED and error in ABORT_CODES:
-        return ABORT_CODES[error]
-    return EXIT_CODES[outcome]
+    return abort_code(error) if outcome is Outcome.CRASHED else EXIT_CODES[outcome]
+
+
+def abort_code(error: str) -> int:
+    """What a run exits with that an error of this name has ended."""
+    return ABORT_CODES.get(error, EXIT_FAILED)

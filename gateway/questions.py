@@ -39,7 +39,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What `ask_user` asks. `min` and `max`: how many options, with `multi`. `kind`: what an own answer
     has to be. `about` is "unknown" when the gateway itself asks after a crash, "call" when the
     call itself asks while it runs (`key`: which of its questions). `parts`: several questions
-    that are answered together, each with its `name`; `text` is then what they are about."""
+    that are answered together, each with its `name`; `text` is then what they are about. `confirm`: one
+    answer can be changed until it is confirmed, like several always can."""
 
     text: str
     options: tuple[Option, ...] = ()
@@ -52,6 +53,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     max: int | None = None
     name: str = ""
     parts: tuple[Question, ...] = ()
+    confirm: bool = False
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether an answer counts only when it is confirmed."""
+        return self.multi or self.confirm or bool(self.parts)
 
     @property
     def results(self) -> tuple[str, ...]:

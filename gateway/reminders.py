@@ -33,7 +33,7 @@ class Reminders:
         it was asked for."""
         places = dict.fromkeys([records[0].key, *(copy.key for copy in copies)])
         text = reminder_text(records)
-        rows = [_notice(key, text, records[0], wanted(records, key)) for key in places if self.tells(key)]
+        rows = [_call(key, text, records) for key in places if self.tells(key)]
         return Firing(timer=timer, at=now, pending_ids=_ids(records), outgoing=tuple(rows))
 
     def escalation(
@@ -58,7 +58,7 @@ class Reminders:
             for row in card_rows(key, session, [record.pending for record in records])
         ]
         if self.tells(origin):
-            rows.append(_notice(origin, escalated_text(changed), records[0], wanted(changed, origin)))
+            rows.append(_call(origin, escalated_text(changed), changed))
         return Firing(timer=timer, at=now, pending_ids=_ids(records), outgoing=tuple(rows), step=step)
 
     def expiry(self, record: PendingRecord, card: Sequence[PendingRecord], now: float) -> Verdict:
@@ -91,6 +91,13 @@ def wanted(records: Sequence[PendingRecord], key: ThreadKey) -> list[Actor]:
     return list(dict.fromkeys(people))
 
 
+def wanted_roles(records: Sequence[PendingRecord], key: ThreadKey) -> list[str]:
+    """The platform's ids of the roles and groups of this thread's channel who can decide one of these."""
+    prefix = f"{key.channel}:role:"
+    names = dict.fromkeys(name for record in records for name in record.pending.approvers)
+    return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+
+
 def _asked(record: PendingRecord, key: ThreadKey) -> list[Actor]:
     barred = record.requester if record.pending.four_eyes else None
     names = record.pending.approvers or ("requester",)
@@ -98,13 +105,22 @@ def _asked(record: PendingRecord, key: ThreadKey) -> list[Actor]:
     return [one for one in people if one is not None and one.channel == key.channel and one != barred]
 
 
-def _notice(key: ThreadKey, text: str, record: PendingRecord, people: Sequence[Actor]) -> Outgoing:
-    """Words for a thread, with a mention of the first of these people. Only what is said in the session's
-    own thread is part of the session."""
+def _call(key: ThreadKey, text: str, records: Sequence[PendingRecord]) -> Outgoing:
+    """Words for a thread that reach everybody there whose word is wanted."""
+    return _notice(key, text, records[0], wanted(records, key), wanted_roles(records, key))
+
+
+def _notice(
+    key: ThreadKey, text: str, record: PendingRecord, people: Sequence[Actor], roles: Sequence[str] = ()
+) -> Outgoing:
+    """Words for a thread that mention these. Only what is said in the session's own thread is part of the
+    session."""
     payload: Json = {"text": text}
     if people:
-        payload["mention"] = list(people[0])
-    session = record.session_id if record.key == key else ""
+        payload["mentions"] = [list(one) for one in people]
+    if roles:
+        payload["roles"] = list(roles)
+    session = record.home if record.key == key else ""
     return Outgoing(key=key, kind="notice", payload=payload, session_id=session)
 
 

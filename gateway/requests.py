@@ -102,13 +102,10 @@ class Requests:
         if not await self._decides(who, record):
             words = notices.MAY_NOT_GIVE.format(deciders=notices.deciders_text(record))
             return await self._forbidden(who, record, "give", words)
-        pending = record.pending
-        try:
-            entry = self._people.person(to, (who.key or record.key).channel)
-        except ValueError as error:
-            return _invalid(record, str(error))
-        if pending.four_eyes and entry in _spellings(record.requester):
-            return _invalid(record, notices.FOUR_EYES)
+        pending, channel = record.pending, (who.key or record.key).channel
+        if wrong := self.fault(record, to, channel):
+            return _invalid(record, wrong)
+        entry = self._people.person(to, channel)
         before = pending.approvers or ("requester",)
         given = Given(
             pending_id=record.id,
@@ -122,9 +119,18 @@ class Requests:
         if changed is None:
             return _closed(await self._store.pending(record.id))
         await self._tell(changed, entry, who)
-        self._nudge(record.session_id)
+        self._nudge(record.home)
         text = notices.GIVEN.format(deciders=notices.deciders_text(changed))
         return ClickResult(outcome="recorded", text=text, record=changed)
+
+    def fault(self, record: PendingRecord, to: str, channel: str) -> str:
+        """What is wrong with having this one decide, as somebody wrote it in a channel; empty: nothing."""
+        try:
+            entry = self._people.person(to, channel)
+        except ValueError as error:
+            return str(error)
+        barred = record.pending.four_eyes and entry in _spellings(record.requester)
+        return notices.FOUR_EYES if barred else ""
 
     async def show(self, pending_id: str, who: Who) -> ClickResult:
         """Post the card once more: where this was said, or in its own thread. Others stay live."""
@@ -145,7 +151,7 @@ class Requests:
         await self._store.audit(
             "shown", str(who.actor), body, now, session_id=record.session_id, pending_id=record.id
         )
-        await self._send(_card(record, key))
+        await self._send(_card(record, key, managed=True))
         return ClickResult(outcome="recorded", text=notices.POSTED_AGAIN, record=record)
 
     async def _open(self, pending_id: str) -> PendingRecord | ClickResult:
@@ -180,8 +186,10 @@ class Requests:
         payload: Json = {"text": text}
         person = _actor(entry, record.key if who.key is None else who.key)
         if person is not None and person.channel == record.key.channel:
-            payload["mention"] = list(person)
-        notice = Outgoing(key=record.key, kind="notice", payload=payload, session_id=record.session_id)
+            payload["mentions"] = [list(person)]
+        elif entry.startswith(f"{record.key.channel}:role:"):
+            payload["roles"] = [entry.removeprefix(f"{record.key.channel}:role:")]
+        notice = Outgoing(key=record.key, kind="notice", payload=payload, session_id=record.home)
         rows = [notice]
         place = None if person is None else await self._private(person)
         shown = {copy.key for copy in await self._store.card_copies(record.id)}
@@ -227,8 +235,11 @@ class Requests:
         return actor.channel == record.key.channel and self._people.is_admin(actor)
 
 
-def _card(record: PendingRecord, key: ThreadKey, *, revealed: bool = False) -> Outgoing:
-    payload: Json = {"revealed": True} if revealed and record.pending.reveal == "approvers" else {}
+def _card(
+    record: PendingRecord, key: ThreadKey, *, revealed: bool = False, managed: bool = False
+) -> Outgoing:
+    payload: Json = {"revealed": [record.id]} if revealed and record.pending.reveal == "approvers" else {}
+    payload |= {"managed": True} if managed else {}
     return Outgoing(
         key=key,
         kind="card",

@@ -27,8 +27,14 @@ from gateway.approvals import (
 )
 from gateway.clock import Clock
 from gateway.messages import Actor, Json, ThreadKey
-from gateway.notices import click_text, drafted_text, person
-from gateway.questions import answer_problems, given_problems, merged_answers, normal_answer
+from gateway.notices import NOTED_AS_ANSWER, click_text, drafted_text, person
+from gateway.questions import (
+    answer_problems,
+    answer_words,
+    given_problems,
+    merged_answers,
+    normal_answer,
+)
 from gateway.reminders import NOWHERE, Reminders
 from gateway.store.base import Store
 from gateway.store.rows import CardCopy, Claim, PendingRecord, Resolved, TakenPress, Verdict
@@ -135,6 +141,20 @@ class Resolutions:
 
         return await self._choose(click, taken, switched, told)
 
+    async def pick(self, click: Click, values: Sequence[str], taken: TakenPress | None = None) -> ClickResult:
+        """Choose this instead of all that was chosen so far; it counts when it is confirmed."""
+        record = await self._admitted(click, taken)
+        if isinstance(record, ClickResult):
+            return record
+        question = record.pending.question
+        if question is None or not question.confirmed or question.parts:
+            return await self._refused(click, "unknown", record)
+        if record.state == "open" and (problems := answer_problems(question, values)):
+            return await self._invalid(click, problems, record)
+        picked = normal_answer(question, values)
+        words = NOTED_AS_ANSWER.format(answer=answer_words(question, picked))
+        return await self._choose(click, taken, lambda before: picked, lambda now: words)
+
     async def draft(
         self,
         click: Click,
@@ -174,7 +194,7 @@ class Resolutions:
                 break
             chosen = change(record.votes)
             if await self._store.choose(record.id, record.votes, chosen, now):
-                self._nudge(record.session_id)
+                self._nudge(record.home)
                 return ClickResult(outcome="recorded", text=told(chosen), record=record)
             record = await self._store.pending(record.id) or record  # somebody else was quicker
         record = await self._up_to_date(record, now)
@@ -186,7 +206,7 @@ class Resolutions:
             return record
         card = await self._store.pendings(card=record.pending.card_id, open_only=False)
         ended = await self._commit(self._reminders.expiry(record, card, now))
-        self._nudge(record.session_id)
+        self._nudge(record.home)
         return ended.record or record
 
     async def _admitted(self, click: Click, taken: TakenPress | None) -> PendingRecord | ClickResult:
@@ -227,7 +247,7 @@ class Resolutions:
         )
         resolved = await self._commit(verdict)
         if resolved.record is not None:
-            self._nudge(resolved.record.session_id)
+            self._nudge(resolved.record.home)
         return resolved
 
     async def roles(self, actor: Actor, key: ThreadKey) -> frozenset[str]:
@@ -305,7 +325,7 @@ class Resolutions:
             consumes=click.consumes,
         )
         resolved = await self._commit(verdict)
-        self._nudge(record.session_id)
+        self._nudge(record.home)
         text = click_text(
             resolved.outcome,
             resolved.record,

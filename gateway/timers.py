@@ -9,7 +9,7 @@ are one. A clock that jumps back makes nothing happen again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from gateway import faults
 from gateway.clock import Clock
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 class Timers:
     """Carries out what is due. `wake`: a session has something to go on with. `nudge`: its cards or
-    lists look different now, and there is something to send."""
+    lists look different now, and there is something to send. `scheduled`: carries out a schedule."""
 
     def __init__(
         self,
@@ -34,9 +34,10 @@ class Timers:
         wake: Callable[[str], None],
         nudge: Callable[[str], None],
         reminders: Reminders,
+        scheduled: Callable[[Timer, float], Awaitable[None]] | None = None,
     ) -> None:
         self._store, self._clock, self._wake, self._nudge = store, clock, wake, nudge
-        self._reminders = reminders
+        self._reminders, self._scheduled = reminders, scheduled
 
     async def sweep_once(self) -> int:
         """Carry out everything that is due; the number of timers."""
@@ -49,6 +50,10 @@ class Timers:
         return len(due)
 
     async def _fire(self, timer: Timer, now: float) -> None:
+        if timer.kind == "schedule":
+            if self._scheduled is not None:
+                await self._scheduled(timer, now)
+            return
         if timer.kind in ("expiry", "remind", "escalate"):
             record = await self._store.pending(timer.subject)
             if record is not None and record.state == "open":
@@ -64,7 +69,7 @@ class Timers:
         await self._store.timer_done(timer.id)
         if resolved.record is not None and resolved.outcome in ("resumed", "recorded"):
             self._wake(resolved.record.session_id)
-            self._nudge(resolved.record.session_id)
+            self._nudge(resolved.record.home)
 
     async def _speak_up(self, timer: Timer, record: PendingRecord, now: float) -> None:
         """Remind, or ask others too; later, where it is quiet now."""
@@ -82,4 +87,4 @@ class Timers:
         else:
             firing = self._reminders.escalation(timer, step, waiting, copies, now)
         if await self._store.fire(firing):
-            self._nudge(record.session_id)
+            self._nudge(record.home)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from gateway.approvals import Pending
 from gateway.eventlog import EventLines
-from gateway.events import ApprovalPending, Event, QuestionPending
-from gateway.messages import Json, Message
+from gateway.events import ApprovalPending, Event, QuestionPending, TurnDone
+from gateway.messages import Json, Message, ToolResult, ToolUse, tool_results
 from gateway.options import RunResult
-from gateway.outcome import Outcome
+from gateway.outcome import Outcome, exit_code
+from gateway.providers.base import Usage
 from gateway.questions import Question
-from gateway.store.rows import Ended, Outgoing, TurnEnd
+from gateway.store.rows import CallRecord, Claim, Ended, Outgoing, TurnEnd
 from gateway.tools.base import masked
+from gateway.verdicts import BROKE_OFF, INTERRUPTED
 
 
 def pending_event(pending: Pending) -> Event:
@@ -64,6 +68,41 @@ def unstored(result: RunResult) -> tuple[Message, ...]:
     return (last,) if last is not None and last.role == "assistant" and not last.calls else ()
 
 
+def broken_off(calls: Sequence[ToolUse], rows: Sequence[CallRecord]) -> tuple[Message, ...]:
+    """The answer to the calls of a step that could not go on: none for no calls. What is on record of them
+    is told: their results, those that had begun, those that had not."""
+    known = {row.call_id: row for row in rows}
+    answers = [_fate(call.id, known.get(call.id)) for call in calls]
+    return (tool_results(answers),) if answers else ()
+
+
+def _fate(call_id: str, row: CallRecord | None) -> ToolResult:
+    if row is not None and row.result is not None:
+        return row.result
+    begun = row is None or row.state == "started"
+    return ToolResult(tool_use_id=call_id, content=INTERRUPTED if begun else BROKE_OFF, is_error=True)
+
+
+def done_event(claim: Claim, result: RunResult, error: str = "") -> TurnDone:
+    """The last event of a turn. `error` names what it crashed with."""
+    return TurnDone(
+        session_id=claim.lease.session_id,
+        turn_id=claim.lease.turn_id,
+        outcome=result.outcome.value,
+        status=result.outcome.status,
+        text=result.text,
+        pending=list(result.pending.outstanding) if result.pending is not None else [],
+        exit_code=exit_code(result.outcome, error),
+        usage=used(result.usage),
+    )
+
+
+def used(usage: Usage) -> Json:
+    """What a turn has used as it is stored and told; a cost that is not known is left out."""
+    said: Json = msgspec.to_builtins(usage) if usage.total else {}
+    return {name: value for name, value in said.items() if value is not None}
+
+
 def turn_end(
     result: RunResult, messages: tuple[Message, ...], events: EventLines, outgoing: tuple[Outgoing, ...]
 ) -> TurnEnd:
@@ -76,5 +115,5 @@ def turn_end(
         events=events.take(),
         outgoing=outgoing,
         spent=result.spent,
-        usage=msgspec.to_builtins(result.usage) if result.usage.total else {},
+        usage=used(result.usage),
     )

@@ -70,6 +70,9 @@ class TurnJournal:
     async def marker(self, message: Message) -> None:
         await self._store.marker(self._lease, message, self._events.take())
 
+    async def revoked(self, grants: Sequence[str]) -> Sequence[str]:
+        return [grant for grant in grants if await self._store.grant(grant) is None]
+
     async def full_result(self, call_id: str) -> str | None:
         return await self._store.full_result(self._lease.session_id, call_id)
 

@@ -10,62 +10,46 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gateway import faults
 from gateway.agent import Agent
 from gateway.attachments import to_fetch
 from gateway.cancel import CancelToken, Stopped
+from gateway.children import Children
 from gateway.clock import Clock
-from gateway.errors import ConfigError, GatewayError, IntelligenceUnavailable, LeaseLost, StoreError
+from gateway.errors import (
+    ConfigError,
+    GatewayError,
+    IntelligenceUnavailable,
+    LeaseLost,
+    RequiredToolServerDown,
+    StoreError,
+)
 from gateway.eventlog import EventLines
-from gateway.events import Event, SessionStarted, TurnDone, TurnError
+from gateway.events import Event, SessionStarted, TurnError
 from gateway.gate import Scope
 from gateway.history import Transcript, repaired
-from gateway.knowledge import known_calls, new_pendings
+from gateway.knowledge import known_calls, new_pendings, own_grants, pendings_below
 from gateway.letters import Letters
 from gateway.log import redact
-from gateway.loop import resume_agent, run_agent
-from gateway.messages import Message, ThreadKey, ToolResult, tool_results, user
-from gateway.notices import DRAINED, UNAVAILABLE
+from gateway.messages import Message, ThreadKey
+from gateway.notices import DRAINED
 from gateway.options import Approver, LoopOptions, RunResult
-from gateway.outcome import Outcome, exit_code
+from gateway.outcome import Outcome
 from gateway.providers.base import Model
+from gateway.roster import Roster, RunnerOf
+from gateway.session import Session
 from gateway.store.base import LEASE_SECONDS, Store
 from gateway.store.rows import Accepted, Claim, Delivery, Ended, Incoming, Lease, Outgoing, Park
-from gateway.turn_ends import pending_event, turn_end, unstored, with_text
+from gateway.turn_ends import broken_off, done_event, pending_event, turn_end, unstored, with_text
 from gateway.turn_journal import TurnJournal
-from gateway.verdicts import INTERRUPTED
 
 HOT_SESSIONS = 512  # transcripts kept in memory
 ORPHAN_AFTER = 1.0  # seconds; no claim is on its way for so long
 FETCH_SECONDS = 120.0  # for the files of one message
 _log = logging.getLogger(__name__)
-
-
-class Session:
-    """The warm form of a conversation: one transcript, many turns."""
-
-    def __init__(self, agent: Agent, model: Model, transcript: Transcript | None = None) -> None:
-        self.agent, self.model = agent, model
-        self.transcript = transcript if transcript is not None else Transcript()
-        self._waiting: list[Message] = []
-
-    def deliver(self, text: str | Message) -> None:
-        """Append the next event: what the next turn answers."""
-        self._waiting.append(user(text) if isinstance(text, str) else text)
-
-    async def run_turn(self, options: LoopOptions | None = None) -> RunResult:
-        """Run the loop over the same transcript. Raises ValueError when nothing was delivered."""
-        if not self._waiting:
-            raise ValueError("nothing was delivered: there is no turn to run")
-        message = self._waiting.pop(0)
-        return await run_agent(self.agent, self.model, message, self.transcript, options=options)
-
-    async def resume(self, options: LoopOptions) -> RunResult:
-        """Go on with the step that is open, or with a turn that was cut off."""
-        return await resume_agent(self.agent, self.model, self.transcript, (), options=options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +81,11 @@ class Turns:
         ports: TurnPorts | None = None,
         environment: str = "production",
         approver: Approver | None = None,
+        runner_of: RunnerOf | None = None,
+        models: Collection[str] = (),
     ) -> None:
-        self._store, self._agents, self._model_of, self._clock = store, agents, model_of, clock
+        self._store, self._agents, self._clock = store, agents, clock
+        self._roster = Roster(agents, model_of, runner_of, models)
         self._letters, self._ports, self._environment = letters, ports or TurnPorts(), environment
         self._approver = approver
         self._hot: OrderedDict[str, Session] = OrderedDict()
@@ -287,7 +274,8 @@ class Turns:
         """The process ends before the turn does."""
         await self._store.release(claim.lease)
         turn = await self._store.turn(claim.lease.turn_id)
-        if turn is None or turn.state != "running" or not self._letters.posts(claim.key):
+        mute = bool(claim.parent) or not self._letters.posts(claim.key)
+        if turn is None or turn.state != "running" or mute:
             return
         notice = Outgoing(
             key=claim.key, kind="notice", payload={"text": DRAINED}, session_id=claim.lease.session_id
@@ -295,12 +283,10 @@ class Turns:
         self._ports.on_deliveries(await self._store.enqueue([notice], self._clock.now()))
 
     async def _turn(self, claim: Claim, token: CancelToken) -> RunResult:
-        lease, agent = claim.lease, self._agents.get(claim.agent)
-        events = EventLines(claim.run)
-        if agent is None:
-            detail = f"the agent {claim.agent!r} is no longer configured"
-            return await self._crashed(claim, events, detail, "ConfigError")
+        lease, events = claim.lease, EventLines(claim.run)
         try:
+            agent = self._roster.agent_of(claim)
+            runner = self._roster.runner_of(claim, agent)
             session = await self._warm(claim, agent)
         except ConfigError as error:  # trying again would not help
             return await self._crashed(claim, events, redact(str(error)), "ConfigError")
@@ -311,24 +297,22 @@ class Turns:
 
         self._ports.on_run(claim, lambda: self._store_events(claim, events))
         emit(SessionStarted(session_id=lease.session_id, turn_id=lease.turn_id, agent=agent.name))
-        options = self._options(claim, agent, token, events, emit)
+        options = self._options(claim, session, token, events, emit)
         try:
             await self._fetch_files(claim, session, token)
-            if claim.kind == "message" and claim.message is not None:
-                session.deliver(claim.message)
-                result = await session.run_turn(options)
-            else:
-                result = await session.resume(options)
+            result = await runner(session, claim.message if claim.kind == "message" else None, options)
         except (LeaseLost, asyncio.CancelledError, StoreError):
             raise
-        except IntelligenceUnavailable as error:
-            detail = UNAVAILABLE.format(detail=redact(str(error)))
-            return await self._crashed(claim, events, detail, type(error).__name__)
+        except (IntelligenceUnavailable, RequiredToolServerDown) as error:
+            return await self._crashed(claim, events, redact(str(error)), type(error).__name__)
         except Exception as error:  # the turn's last line: nothing may leave a session stuck
             _log.exception("turn %s failed", lease.turn_id)
             detail = redact(f"{type(error).__name__}: {error}") if isinstance(error, GatewayError) else ""
             return await self._crashed(claim, events, detail, type(error).__name__)
-        return await self._close(claim, session, result, events, emit)
+        await self._close(claim, session, result, events, emit)
+        if result.pending is None and isinstance(options.subagents, Children):
+            options.subagents.let_go()
+        return result
 
     def _store_events(self, claim: Claim, events: EventLines) -> None:
         """Somebody watches: do not let the events wait for the next write."""
@@ -340,7 +324,7 @@ class Turns:
         except StoreError as error:  # the turn's own next write fails as well, and is heard
             _log.debug("events were not stored ahead: %s", redact(str(error)))
         else:
-            written.add_done_callback(lambda _: self._ports.on_commit(claim.lease.session_id))
+            written.add_done_callback(lambda _: self._committed(claim))
 
     async def _fetch_files(self, claim: Claim, session: Session, token: CancelToken) -> None:
         """Have the files of what was said last at hand; a turn does not fail for one of them."""
@@ -362,31 +346,33 @@ class Turns:
             log = claim.log if claim.log is not None else (await self._store.log(session_id))[:known]
             mended = repaired(log) if claim.kind == "message" else list(log)
             transcript = Transcript(mended if len(mended) == known else log)
-            session = Session(agent, self._model_of(agent), transcript)
+            session = self._roster.session(agent, transcript)
             self._hot[session_id] = session
             while len(self._hot) > HOT_SESSIONS:
                 self._hot.popitem(last=False)
         self._hot.move_to_end(session_id)
+        session.model = self._roster.model(agent, claim.model)
         return session
 
     def _options(
         self,
         claim: Claim,
-        agent: Agent,
+        session: Session,
         token: CancelToken,
         events: EventLines,
         emit: Callable[[Event], None],
     ) -> LoopOptions:
-        lease = claim.lease
+        lease, agent = claim.lease, session.agent
         journal = TurnJournal(
             self._store,
             lease,
             self._clock,
             events,
-            lambda: self._ports.on_commit(lease.session_id),
+            lambda: self._committed(claim),
             steer=agent.busy == "steer",
         )
-        gate = replace(agent.gate, grants=claim.grants) if claim.grants else agent.gate
+        gate = replace(agent.gate, grants=own_grants(claim)) if claim.grants else agent.gate
+        children = Children(self._store, self._clock, self, self._agents, claim, token)
         return LoopOptions(
             journal=journal,
             on_event=emit,
@@ -399,6 +385,8 @@ class Turns:
             turn_id=lease.turn_id,
             spent=claim.spent,
             known=known_calls(claim.calls, claim.decisions),
+            subagents=children if agent.subagents else None,
+            summary_model=session.summary_model,
         )
 
     # ---- ends
@@ -410,15 +398,15 @@ class Turns:
         result: RunResult,
         events: EventLines,
         emit: Callable[[Event], None],
-    ) -> RunResult:
+    ) -> None:
         length, added = len(session.transcript), await self._added(claim, session, result)
         if result.pending is not None:
             ids = new_pendings(result.pending, claim.decisions)
             waiting = result.pending.outstanding
             new = self._letters.asked(claim, [waiting[pending_id] for pending_id in ids])
-            for pending in new:
+            for pending in (*new, *pendings_below(result.pending, claim.told)):
                 emit(pending_event(pending))
-            emit(self._done(claim, result))
+            emit(done_event(claim, result))
             outgoing = self._letters.at_a_stop(claim, result, new, length, added)
             end = turn_end(result, (), events, outgoing)
             faults.reach("stop.before")
@@ -429,14 +417,13 @@ class Turns:
             )
             faults.reach("stop.after")
         else:
-            emit(self._done(claim, result))
+            emit(done_event(claim, result))
             outgoing = self._letters.at_the_end(claim, result, length, added)
             end = turn_end(result, unstored(result), events, outgoing)
             faults.reach("final.before")
             ended = await self._store.finish(claim.lease, end, self._clock.now())
             faults.reach("final.after")
         self._after(claim, with_text(ended, result.text))
-        return result
 
     async def _added(self, claim: Claim, session: Session, result: RunResult) -> Sequence[Message]:
         """What the turn has put into the log, in a process that died as well."""
@@ -444,7 +431,8 @@ class Turns:
         return result.messages if view is None else session.transcript.log[view.first_seq :]
 
     async def _crashed(self, claim: Claim, events: EventLines, detail: str, error: str) -> RunResult:
-        """The loop could not go on. The log is left valid and the person is told."""
+        """The loop could not go on. The log is left valid, with all that is known of the step that was open,
+        so that the next message goes on from there; the person is told."""
         detail = detail or "an unexpected error; the log of the gateway has it"
         result = RunResult(outcome=Outcome.CRASHED, detail=detail, spent=claim.spent)
         self._hot.pop(claim.lease.session_id, None)
@@ -454,39 +442,39 @@ class Turns:
             self._ports.on_event(claim, event)
 
         emit(TurnError(error=error, message=detail))
-        emit(self._done(claim, result, error))
-        outgoing = self._letters.at_the_end(claim, result, claim.log_length)
-        open_calls = Transcript(await self._store.log(claim.lease.session_id)).open_calls()
-        answers = [ToolResult(tool_use_id=c.id, content=INTERRUPTED, is_error=True) for c in open_calls]
-        messages = (tool_results(answers),) if answers else ()
+        emit(done_event(claim, result, error))
+        log = await self._store.log(claim.lease.session_id)
+        open_calls = Transcript(log).open_calls()
+        rows = await self._store.calls(claim.lease.session_id) if open_calls else ()
+        messages = broken_off(open_calls, rows)
+        view = await self._store.turn(claim.lease.turn_id)
+        added = [*log[view.first_seq :], *messages] if view is not None else messages
+        outgoing = self._letters.at_the_end(claim, result, claim.log_length, added)
         ended = await self._store.finish(
             claim.lease, turn_end(result, messages, events, outgoing), self._clock.now()
         )
         self._after(claim, ended)
         return result
 
+    def _committed(self, claim: Claim) -> None:
+        """Something new can be read: in the session, and where people see what works below theirs."""
+        self._ports.on_commit(claim.lease.session_id)
+        if claim.root:
+            self._ports.on_commit(claim.root)
+
     def _after(self, claim: Claim, ended: Ended) -> None:
         session_id = claim.lease.session_id
         # Somebody's next message may have begun a new turn already: only our own entry goes.
         if (running := self._running.get(session_id)) and running[0] is asyncio.current_task():
             del self._running[session_id]
-        self._ports.on_commit(session_id)
+        self._committed(claim)
+        for woken in ended.wakes:
+            self.wake(woken)
         if ended.deliveries:
             self._ports.on_deliveries(ended.deliveries)
         if ended.more:
             self._again.add(session_id)
         self._look_again(session_id)
-
-    def _done(self, claim: Claim, result: RunResult, error: str = "") -> TurnDone:
-        return TurnDone(
-            session_id=claim.lease.session_id,
-            turn_id=claim.lease.turn_id,
-            outcome=result.outcome.value,
-            status=result.outcome.status,
-            text=result.text,
-            pending=list(result.pending.outstanding) if result.pending is not None else [],
-            exit_code=exit_code(result.outcome, error),
-        )
 
 
 def _report(task: asyncio.Task[RunResult | None] | asyncio.Task[None]) -> None:

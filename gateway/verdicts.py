@@ -27,6 +27,7 @@ Case = Literal[
     "request_cancelled",
     "question_cancelled",
     "stopped",
+    "broke_off",
     "unknown",
     "unknown_run_again",
     "unknown_done",
@@ -71,6 +72,7 @@ READS: Final[Mapping[Case, str]] = {
     ),
     "question_cancelled": "cancelled: {by} took this question back before anybody answered it.",
     "stopped": "stopped by user: this call was not finished.",
+    "broke_off": "not run: the turn broke off before this call began. Nobody refused it.",
     "unknown": "interrupted, outcome unknown: the call had started and may or may not have run.",
     "unknown_run_again": (
         "[this call had begun before and was interrupted, nobody knows how far it came; {by} had it "
@@ -85,6 +87,7 @@ READS: Final[Mapping[Case, str]] = {
 
 SKIPPED: Final = READS["sibling_denied"]
 STOPPED: Final = READS["stopped"]
+BROKE_OFF: Final = READS["broke_off"]
 INTERRUPTED: Final = READS["unknown"]
 GAVE_UP: Final = READS["unknown_given_up"]
 
@@ -113,6 +116,35 @@ def expired(thing: Literal["request", "question"], seconds: float | None) -> str
     minutes = 0 if seconds is None else round(seconds / 60)
     after = f" after {minutes} minute{'' if minutes == 1 else 's'}" if minutes > 0 else ""
     return reads("request_expired" if thing == "request" else "question_expired", after=after)
+
+
+# ---- what came of a subagent
+
+_NO_SUBAGENT: Final[Mapping[str, str]] = {
+    "depth": "not run: {key} is {limit}, and this would be a level more. Do it yourself.",
+    "children": "not run: {key} is {limit}, and so many are at work already. Call it when they are done.",
+    "calls": "not run: {key} is {limit}, and so many calls of this turn are used up. Go on without it.",
+    "rate": "not run: {key} is {limit} in a minute, and those are used up. Go on without it, or later.",
+    "session": "not run: there is no session {session!r} of yours with {agent}. Leave it out to begin anew.",
+    "busy": "not run: the session {session} is at work for another call. Call it when that is done.",
+}
+
+
+def subagent_refused(why: str, *, key: str, limit: int, agent: str, session: str) -> str:
+    """What is read of a call of a subagent that a limit forbids; `key` names it in the configuration."""
+    return _NO_SUBAGENT[why].format(key=key, limit=limit, agent=agent, session=session)
+
+
+def subagent_ended(agent: str, status: str, detail: str, text: str) -> str:
+    """What is read of a subagent that came to no answer: how it ended, and what words there are."""
+    why = f" ({detail})" if detail else ""
+    said = f" What it has said:\n{text}" if text else ""
+    return f"{agent} ended without an answer: {status}{why}.{said}"
+
+
+def with_session(text: str, session: str) -> str:
+    """A subagent's words, with the session in which it can be asked to go on."""
+    return f"{text or '(no words)'}\n\n[session: {session}]"
 
 
 # ---- what a person changed

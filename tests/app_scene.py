@@ -10,6 +10,7 @@ deep            a call of `send`, which a test brings along: a password in an ob
 work, deaf      a call that runs until the test lets it go; `deaf` does not listen to /stop
 ask, ask open   a question with two options, a question for free text only; `ask fixed`: no free text
 choose          a question with 26 options that begin alike, and one with a value of its own
+later           a wake-up every four hours
 slow            an answer whose second half waits for the test
 anything else   is repeated
 """
@@ -22,6 +23,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -29,6 +31,7 @@ import httpx
 from gateway.agent import Agent
 from gateway.app import Gateway, Parts, Web
 from gateway.app.people import ConfiguredRules
+from gateway.app.webhooks import Hook
 from gateway.clock import Clock, SystemClock
 from gateway.gate import Gate, Rule
 from gateway.messages import Json
@@ -184,6 +187,7 @@ def _calls(text: str) -> list[Call]:
                 args={"question": "Which?", "options": [*LABELS, {"label": "East", "value": "e1"}]},
             )
         ],
+        "later": [Call(tool="schedule", args={"every": "4h", "instruction": "peek A-9"})],
         "ask open": [Call(tool="ask_user", args={"question": "Which name?"})],
         "ask number": [Call(tool="ask_user", args={"question": "How many?", "kind": "number"})],
         "ask several": [Call(tool="ask_user", args={"questions": SEVERAL})],
@@ -268,6 +272,9 @@ async def running(
     token: str = "",
     clock: Clock | None = None,
     port: int = 0,
+    webhooks: Mapping[str, Hook] = MappingProxyType({}),
+    hooks: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    models: Sequence[str] = (),
 ) -> AsyncIterator[Scene]:
     """A gateway over the house's database; several may run at once, as if in several processes."""
     clock = clock or SystemClock()
@@ -277,9 +284,14 @@ async def running(
         store=SqliteStore(house.folder / "gateway.db", clock=clock),
         agents={one.name: one for one in (chosen, *more)},
         model_of=lambda _: model,
+        models=models,
         rules=ConfiguredRules(
-            default_agent=chosen.name, users={"web": frozenset("*")}, workspaces={"web": "local"}
+            default_agent=chosen.name,
+            users={"web": frozenset("*")},
+            workspaces={"web": "local", **({"webhook": "local"} if webhooks else {})},
+            hooks=hooks,
         ),
+        webhooks=webhooks,
         web=Web(port=port, tokens=tokens or {}),
         operators=operators,
         drain=0.2,

@@ -27,6 +27,8 @@ HOMES: dict[str, str | tuple[str, ...]] = {
     "discord": "channels/discord/",
     "google": "gateway/providers/gemini",
     "markdown_it": "channels/render/",
+    "mcp": "gateway/tools/mcp/",
+    "mcp_types": "gateway/tools/mcp/",
     "openai": "gateway/providers/openai",
     "slack_bolt": "channels/slack/",
     "slack_sdk": "channels/slack/",
@@ -39,6 +41,9 @@ HOMES: dict[str, str | tuple[str, ...]] = {
 # What decides or draws does no I/O.
 PURE = ("gateway/loop.py", "gateway/run.py", "gateway/gate.py", "gateway/approvals.py", "gateway/history.py")
 PURE_TOO = (
+    "gateway/markers.py",
+    "gateway/squeeze.py",
+    "gateway/toolset.py",
     "gateway/bucket.py",
     "gateway/answer_values.py",
     "gateway/questions.py",

@@ -8,6 +8,7 @@ It says what the message asks for:
   both, closed, diff, picture   see web_together
   unknown        the gateway asks what became of a call
   ask open       a question for free text         ask several    five in one form
+  ask sure       an answer that is confirmed
   slow           answers once `gate` is set
   anything else  is repeated, in Markdown, in pieces
 """
@@ -419,19 +420,15 @@ class MemoryBackend(Together, Waiting):
         self._park(session, replace(made, **card), "pending_approval")
 
     def _ask_question(self, session: Session, rest: str) -> None:
-        self._ask(
-            session,
-            several(next(self._ids), session.id, session.agent, self.now)
-            if rest == "several"
-            else question(
-                next(self._ids),
-                session.id,
-                session.agent,
-                self.now,
-                many=rest == "many",
-                free=rest == "open",
-            ),
-        )
+        number = next(self._ids)
+        if rest == "several":
+            asked = several(number, session.id, session.agent, self.now)
+        else:
+            many, free = rest == "many", rest == "open"
+            asked = question(number, session.id, session.agent, self.now, many=many, free=free)
+        if rest == "sure":
+            asked = replace(asked, confirm=True, allow_text=True, answered=("staging",))
+        self._ask(session, asked)
 
     def _ask(self, session: Session, card: PendingCard) -> None:
         call = {"type": "tool_use", "id": card.call_id, "name": card.tool, "input": card.args}

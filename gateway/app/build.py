@@ -3,21 +3,30 @@ SDK is imported only when the configuration uses it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from channels.base import Channel
 from gateway.agent import Agent
+from gateway.app.builtins import BuiltIns
 from gateway.app.gateway import Parts, Web
+from gateway.app.isolation import Isolation
 from gateway.app.metrics import Metrics
 from gateway.app.people import ConfiguredRules, RouteRule
+from gateway.app.standing import standing_of
+from gateway.app.toolservers import tool_servers, with_tool_servers
+from gateway.app.webhooks import Hook
 from gateway.clock import Clock, SystemClock
 from gateway.commands import COMMANDS
 from gateway.config import Config, ConfigErrors, build_agents
 from gateway.config.people import as_role
 from gateway.config.values import DiscordSection, ModelSection, SlackSection, TelegramSection
 from gateway.errors import ConfigError
+from gateway.letters import WEBHOOK
 from gateway.providers.base import Model
+from gateway.providers.openai_quirks import Provider as ChatProvider
+from gateway.providers.prices import Price, Priced, list_price
 from gateway.providers.retry import ResilientModel
 from gateway.store.base import Store
 from gateway.store.sqlite import SqliteStore
@@ -32,21 +41,33 @@ def build_parts(config: Config, *, clock: Clock | None = None, channels: bool = 
     if missing:
         raise ConfigErrors([ConfigError(*line.split(": ", 1)) for line in missing])
     clock = clock or SystemClock()
-    agents = build_agents(config)
     operators = tuple(map(as_role, config.gateway.operators))
     platforms = tuple(_channels(config)) if channels else ()
+    rules = _rules(config, operators)
+    store = build_store(config, clock)
+    data_dir = config.gateway.data_dir
+    built_in = BuiltIns(store=store, rules=rules, settings=config.tools, data_dir=data_dir, clock=clock)
+    servers = tool_servers(config, clock)
+    agents = with_tool_servers(build_agents(config, built_in), config, servers)
+    isolation = Isolation(config, agents)
     return Parts(
-        store=build_store(config, clock),
+        store=store,
         agents=agents,
+        runner_of=isolation,
+        closing=(isolation.close,),
         model_of=model_factory(config, clock),
-        rules=_rules(config, operators),
+        models=tuple(config.models),
+        rules=rules,
         channels=platforms,
         web=_web(config) if channels else None,
         operators=operators,
         environment=config.gateway.environment,
         drain=config.gateway.drain,
-        data_dir=config.gateway.data_dir,
+        data_dir=data_dir,
+        schedules=tuple(standing_of(config, rules.place)),
+        webhooks={name: Hook(url=s.url, secret=s.secret) for name, s in config.webhooks.items()},
         metrics=Metrics() if config.metrics is not None else None,
+        tool_servers=servers,
         clock=clock,
     )
 
@@ -60,11 +81,18 @@ def build_store(config: Config, clock: Clock) -> Store:
 
 
 def model_factory(config: Config, clock: Clock) -> Callable[[Agent], Model]:
+    """See `models_of`."""
+    return models_of(config.models, config.gateway.data_dir, clock)
+
+
+def models_of(sections: Mapping[str, ModelSection], data_dir: Path, clock: Clock) -> Callable[[Agent], Model]:
     """Agent -> its model with retries and failover; each endpoint is made once. Raises ConfigError
-    for a script that cannot be read, before anybody waits for it."""
+    for a script that cannot be read and for an SDK that is missing, before anybody waits for it."""
+    for name, section in sections.items():
+        _check_sdk(name, section)
     made = {
-        name: _model(name, section, config.gateway.data_dir)
-        for name, section in config.models.items()
+        name: _priced(_model(name, section, data_dir), section)
+        for name, section in sections.items()
         if section.provider == "scripted"
     }
     resilient: dict[tuple[str, ...], Model] = {}
@@ -74,11 +102,19 @@ def model_factory(config: Config, clock: Clock) -> Callable[[Agent], Model]:
         if names not in resilient:
             for name in names:
                 if name not in made:
-                    made[name] = _model(name, config.models[name], config.gateway.data_dir)
+                    made[name] = _priced(_model(name, sections[name], data_dir), sections[name])
             resilient[names] = ResilientModel([made[name] for name in names], clock=clock)
         return resilient[names]
 
     return model_of
+
+
+def _priced(model: Model, section: ModelSection) -> Model:
+    """The model with the configured price, or the one that is known for it at its vendor's own address."""
+    price = list_price(model.id, section.base_url)
+    if (own := section.price) is not None:
+        price = Price(input=own.input, output=own.output, cached=own.cached, cache_write=own.cache_write)
+    return model if price is None else Priced(model, price)
 
 
 def _model(name: str, section: ModelSection, data_dir: Path) -> Model:
@@ -98,9 +134,60 @@ def _model(name: str, section: ModelSection, data_dir: Path) -> Model:
                 base_url=section.base_url,
                 max_output_tokens=section.max_output_tokens,
                 data_dir=data_dir,
+                extra=section.extra,
+            )
+        case "openai" | "deepseek" | "kimi" | "glm":
+            return _chat_model(name, section.provider, section, data_dir)
+        case "gemini" if _compatible(section):
+            return _chat_model(name, section.provider, section, data_dir)
+        case "gemini":
+            from gateway.providers.gemini import GeminiModel
+
+            return GeminiModel(
+                model=section.model,
+                api_key=section.api_key or "",
+                base_url=section.base_url,
+                max_output_tokens=section.max_output_tokens,
+                data_dir=data_dir,
+                extra=section.extra,
             )
         case other:
             raise ConfigError(f"models.{name}.provider", f"{other} is not available in this version")
+
+
+def _chat_model(name: str, provider: ChatProvider, section: ModelSection, data_dir: Path) -> Model:
+    from gateway.providers.openai import ChatModel
+
+    return ChatModel(
+        provider=provider,
+        model=section.model,
+        api_key=section.api_key or "",
+        base_url=section.base_url,
+        max_output_tokens=section.max_output_tokens,
+        data_dir=data_dir,
+        extra=section.extra,
+    )
+
+
+def _check_sdk(name: str, section: ModelSection) -> None:
+    """Raises ConfigError, naming the extra of this package, where the vendor's SDK is not installed. It is
+    only looked for: to import one takes a second, and that can wait for the first message."""
+    sdk, extra = "openai", "openai"
+    if section.provider == "scripted":
+        return
+    if section.provider == "anthropic":
+        sdk = extra = "anthropic"
+    elif section.provider == "gemini" and not _compatible(section):
+        sdk, extra = "google.genai", "gemini"
+    parent = sdk.partition(".")[0]
+    if find_spec(parent) is None or find_spec(sdk) is None:
+        problem = f"{section.provider} needs the package {sdk}, which is not installed"
+        raise ConfigError(f"models.{name}.provider", problem, f"pip install 'threadgate[{extra}]'")
+
+
+def _compatible(section: ModelSection) -> bool:
+    """Whether an address is that of Gemini's interface in the manner of OpenAI's."""
+    return (section.base_url or "").rstrip("/").endswith("/openai")
 
 
 def _channels(config: Config) -> list[Channel]:
@@ -126,6 +213,7 @@ def _discord(section: DiscordSection, config: Config) -> Channel:
         shards=section.shards or "auto",
         guilds=section.guilds,
         agents=tuple(config.agents),
+        models=tuple(config.models),
         file_limit=section.file_limit,
     )
 
@@ -174,6 +262,8 @@ def _rules(config: Config, operators: tuple[str, ...]) -> ConfiguredRules:
     users: dict[str, frozenset[str]] = {"web": frozenset("*"), "cli": frozenset("*")}
     approvers: dict[str, tuple[str, ...]] = {}
     workspaces = {"web": LOCAL, "cli": LOCAL}
+    if config.webhooks:
+        workspaces[WEBHOOK] = LOCAL
     on = config.channels
     chats = {"discord": on.discord, "slack": on.slack, "telegram": on.telegram}
     present = {name: section for name, section in chats.items() if section is not None}
@@ -197,4 +287,7 @@ def _rules(config: Config, operators: tuple[str, ...]) -> ConfiguredRules:
         operators=operators,
         pairing=frozenset(name for name, section in present.items() if section.pairing),
         context={name: s.thread_context for name, s in threaded.items() if s is not None},
+        hooks={name: section.events for name, section in config.webhooks.items()},
+        threaded=frozenset(name for name, s in threaded.items() if s is not None),
+        shared=frozenset({"web"} if on.web is not None and len(on.web.token) > 1 else ()),
     )

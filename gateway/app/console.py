@@ -17,7 +17,7 @@ from gateway.app.gateway import Parts
 from gateway.approvals import Answer, Approve, Deny, Pending, Resolution
 from gateway.bridge import card, shared_card
 from gateway.bridge_presses import read_press, wants_all
-from gateway.bridge_questions import Bad, Draft, Toggle
+from gateway.bridge_questions import Bad, Draft, Picked, Toggle
 from gateway.clock import Clock
 from gateway.events import (
     AssistantDelta,
@@ -32,10 +32,10 @@ from gateway.messages import Actor, Json, ThreadKey, call_hash, new_id, user
 from gateway.notices import drafted_text
 from gateway.options import Approver
 from gateway.pairing import LET_IN, Pairing
-from gateway.questions import given_problems, merged_answers
+from gateway.questions import answer_problems, given_problems, merged_answers, normal_answer
 from gateway.resolutions import Click, ClickResult, Resolutions
 from gateway.store.base import Store
-from gateway.store.rows import Delivery, Incoming, Outgoing, PendingRecord
+from gateway.store.rows import Claim, Delivery, Incoming, Outgoing, PendingRecord, SessionView
 from gateway.turns import TurnPorts, Turns
 
 ME = Actor("cli", "", "local")
@@ -57,6 +57,7 @@ class Bench:
 @asynccontextmanager
 async def bench(parts: Parts, on_event: OnEvent, approver: Approver | None = None) -> AsyncIterator[Bench]:
     """Open the store and be able to run turns. What the outbox gets is left to the gateway."""
+    parts = parts.with_planning
     store = parts.store
     await store.open()
     left: set[asyncio.Task[None]] = set()
@@ -70,15 +71,25 @@ async def bench(parts: Parts, on_event: OnEvent, approver: Approver | None = Non
         left.add(task)
         task.add_done_callback(left.discard)
 
+    recorded = None if approver is None else Recorded(approver, store, parts.clock)
+
+    def heard(claim: Claim, event: Event) -> None:
+        if recorded is not None:
+            recorded.session_id = claim.lease.session_id
+        if not claim.parent:  # what works below tells its caller
+            on_event(event)
+
     turns = Turns(
         store,
         parts.agents,
         parts.model_of,
         parts.clock,
         parts.letters,
-        ports=TurnPorts(on_event=lambda claim, event: on_event(event), on_deliveries=hand_over),
+        ports=TurnPorts(on_event=heard, on_deliveries=hand_over),
         environment=parts.environment,
-        approver=None if approver is None else Recorded(approver, store, parts.clock),
+        approver=recorded,
+        runner_of=parts.runner_of,
+        models=parts.models,
     )
     resolutions = Resolutions(
         store,
@@ -95,18 +106,24 @@ async def bench(parts: Parts, on_event: OnEvent, approver: Approver | None = Non
         await turns.drain(0.0)
         while left:
             await asyncio.wait(left)
+        for close in parts.closing:
+            await close()
         await store.close()
 
 
-async def ask(at: Bench, agent: str, text: str, conversation: str | None = None) -> str:
-    """One message, one turn; the session's id. The turn's events say how it went."""
-    key = ThreadKey("cli", WORKSPACE, conversation or new_id("c"), "")
+async def ask(
+    at: Bench, agent: str, text: str, conversation: str | None = None, *, session: SessionView | None = None
+) -> str:
+    """One message, one turn; the session's id. The turn's events say how it went. `session`: an earlier one,
+    which may have something else to do first."""
+    key = ThreadKey("cli", WORKSPACE, conversation or new_id("c"), "") if session is None else session.key
     incoming = Incoming(
         key=key,
         message_id=new_id("m"),
         actor=ME,
         message=user(text),
         agent=agent,
+        session_id="" if session is None else session.id,
         received_at=at.parts.clock.now(),
     )
     accepted = await at.turns.accept(incoming)
@@ -140,6 +157,10 @@ async def go_on(at: Bench, session_id: str) -> None:
     """Run whatever the session has to do now, if nobody else does."""
     at.turns.wake(session_id)
     await at.turns.settled(session_id)
+    view = await at.store.session(session_id)
+    while view is not None and view.parent:  # what a subagent came to sets its caller going
+        await at.turns.settled(view.parent)
+        view = await at.store.session(view.parent)
 
 
 class Watcher:
@@ -151,6 +172,8 @@ class Watcher:
 
     def __call__(self, event: Event) -> None:
         match event:
+            case AssistantDelta(text=""):
+                self._terminal.piece("\n")
             case AssistantDelta(text=text):
                 self._streamed = True
                 self._terminal.piece(text)
@@ -174,20 +197,25 @@ _KINDS: Mapping[type, str] = {Approve: "approved", Deny: "denied", Answer: "answ
 
 
 class Recorded:
-    """Has what is decided on the spot on record too. See gateway.options.Approver."""
+    """Has what is decided on the spot on record too. See gateway.options.Approver. `session_id`: where
+    that is at the moment."""
 
     def __init__(self, approver: Approver, store: Store, clock: Clock) -> None:
         self._approver, self._store, self._clock = approver, store, clock
+        self.session_id = ""
+        self._one = asyncio.Lock()  # subagents that work side by side ask one after the other
 
     async def decide(self, pending: Pending) -> Resolution | None:
         """What the person says; None to leave it open."""
-        said = await self._approver.decide(pending)
+        async with self._one:
+            said = await self._approver.decide(pending)
         await self._note(pending, said)
         return said
 
     async def decide_together(self, pendings: Sequence[Pending]) -> Mapping[str, Resolution | None]:
         """One word about several, where there is one."""
-        said = await self._approver.decide_together(pendings)
+        async with self._one:
+            said = await self._approver.decide_together(pendings)
         for pending in pendings:
             await self._note(pending, said.get(pending.pending_id))
         return said
@@ -199,7 +227,8 @@ class Recorded:
         body: Json = {"tool": pending.tool, "by": str(ME), "via": "terminal", "args_hash": pending.args_hash}
         if isinstance(said, Approve) and said.edited_args is not None:
             body["executed_hash"] = call_hash(pending.tool, said.edited_args)
-        await self._store.audit(kind, str(ME), body, self._clock.now(), pending_id=pending.pending_id)
+        now, session = self._clock.now(), pending.session or self.session_id
+        await self._store.audit(kind, str(ME), body, now, session_id=session, pending_id=pending.pending_id)
 
 
 class TerminalApprover:
@@ -221,6 +250,8 @@ class TerminalApprover:
                     self._terminal.notice(text)
                 case Toggle(value=value):
                     record = _toggled(record, value)
+                case Picked(values=values):
+                    record = self._picked(record, values)
                 case Draft():
                     record = self._drafted(record, meaning)
                 case _:
@@ -243,6 +274,15 @@ class TerminalApprover:
             return dict.fromkeys([record.id for record in records])
         word = wants_all(_as_press(pressed))
         return {} if word is None else dict.fromkeys([record.id for record in records], word)
+
+    def _picked(self, record: PendingRecord, values: tuple[str, ...]) -> PendingRecord:
+        question = record.pending.question
+        if question is None:
+            return record
+        if problems := answer_problems(question, values):
+            self._terminal.notice("; ".join(wrong for _, wrong in problems))
+            return record
+        return _as_record(record.pending, normal_answer(question, values))
 
     def _drafted(self, record: PendingRecord, draft: Draft) -> PendingRecord:
         question = record.pending.question

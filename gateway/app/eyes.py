@@ -92,6 +92,7 @@ class EventEyes:
         """Looked up once for each turn: a call that was asked about runs in a later one."""
         if turn_id != self._turn_id:
             records = await self._store.pendings(session_id=self._session_id, open_only=False, limit=_ALL)
-            closed = (r for r in records if not self._eyes.see(self._actor, r))
+            own = (r for r in records if r.session_id == self._session_id)
+            closed = (r for r in own if not self._eyes.see(self._actor, r))
             self._turn_id, self._hidden = turn_id, frozenset(r.pending.call_id for r in closed)
         return self._hidden

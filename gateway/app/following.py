@@ -145,14 +145,21 @@ def _add(waiting: list[Piece], pieces: list[Piece]) -> None:
 
 
 def _due(waiting: list[Piece], place: Place) -> list[Followed]:
-    """Take out the pieces that come right here, as one."""
+    """Take out the pieces that come right here, as one; before it an empty one where the reply began anew."""
     at = (place.turn_id, place.run, place.count)
     here = [p for p in waiting if (p.turn_id, p.run, p.after) == at]
     if not here:
         return []
     waiting[:] = [p for p in waiting if p not in here]
-    data = encode_event(AssistantDelta(text="".join(p.text for p in here)))
-    return [Followed(turn_id=place.turn_id, type="assistant:delta", data=data)]
+    texts = [p.text for p in here]
+    anew = "" in texts  # what came before the last beginning is void
+    if anew:
+        texts = texts[len(texts) - texts[::-1].index("") :]
+    pieces = [""] * anew + ["".join(texts)] * bool(texts)
+    return [
+        Followed(turn_id=place.turn_id, type="assistant:delta", data=encode_event(AssistantDelta(text=text)))
+        for text in pieces
+    ]
 
 
 def _forget(waiting: list[Piece], place: Place, *, done: bool) -> None:

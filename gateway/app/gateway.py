@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from channels.base import Channel, ChannelError
@@ -20,10 +20,11 @@ from gateway.app.people import ConfiguredRules
 from gateway.app.places import Places
 from gateway.app.progress import SHOWN, ProgressSigns
 from gateway.app.web import GatewayBackend
+from gateway.app.webhooks import Hook, Webhooks, WithWebhooks
 from gateway.clock import Clock, SystemClock
 from gateway.deliveries import Deliveries
 from gateway.desk import Desk
-from gateway.errors import StoreError
+from gateway.errors import GatewayError, StoreError
 from gateway.events import Event
 from gateway.intake import Intake
 from gateway.letters import Letters
@@ -34,9 +35,14 @@ from gateway.providers.base import Model
 from gateway.reminders import Reminders
 from gateway.requests import Requests
 from gateway.resolutions import Resolutions
+from gateway.roster import RunnerOf
+from gateway.schedules import Planning, Schedules
 from gateway.store.base import Store
 from gateway.store.rows import Claim
+from gateway.store.schedule_rows import Standing
 from gateway.timers import Timers
+from gateway.tools.mcp import ToolServers
+from gateway.tools.schedule import schedule_tools, with_tools
 from gateway.turns import TurnPorts, Turns
 
 TICK = 0.5  # seconds between two looks of a duty
@@ -57,11 +63,14 @@ class Web:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Everything concrete that a gateway is made of. `channels`: all but the web channel."""
+    """Everything concrete that a gateway is made of. `channels`: all but the web channel. `runner_of`: runs
+    the loops of subagents that want a process of their own. `closing`: what ends when nothing runs any
+    more. `schedules`: those of the configuration. `models`: the names that `/model` may choose."""
 
     store: Store
     agents: Mapping[str, Agent]
     model_of: Callable[[Agent], Model]
+    models: Sequence[str] = ()
     rules: ConfiguredRules
     channels: Sequence[Channel] = ()
     web: Web | None = None
@@ -69,14 +78,27 @@ class Parts:
     environment: str = "production"
     drain: float = 10.0
     data_dir: Path = Path("var")
+    schedules: Sequence[Standing] = ()
+    webhooks: Mapping[str, Hook] = field(default_factory=dict)
     metrics: Metrics | None = None
+    runner_of: RunnerOf | None = None
+    closing: Sequence[Callable[[], Awaitable[None]]] = ()
+    tool_servers: ToolServers | None = None
     clock: Clock = field(default_factory=SystemClock)
 
     @property
     def letters(self) -> Letters:
         """Where the words of turns go, in every process that runs turns of this configuration."""
         rules = self.rules
-        return Letters(posts=rules.posts, places=rules.place, approvers=rules.approvers_of)
+        return Letters(
+            posts=rules.posts, places=rules.place, approvers=rules.approvers_of, hooks=rules.hooks_for
+        )
+
+    @property
+    def with_planning(self) -> Parts:
+        """The same, and every agent may have itself woken."""
+        tools = schedule_tools(Planning(self.store, self.clock, self.rules.tells))
+        return replace(self, agents={name: with_tools(agent, tools) for name, agent in self.agents.items()})
 
     @property
     def reminders(self) -> Reminders:
@@ -89,6 +111,7 @@ class Gateway:
     """`async with Gateway(parts):` runs until the block ends, then drains."""
 
     def __init__(self, parts: Parts) -> None:
+        parts = parts.with_planning
         self.parts, self.store, self.hub = parts, parts.store, Hub(self._tell_pages)
         self.channels: dict[str, Channel] = {channel.name: channel for channel in parts.channels}
         self.failed: dict[str, str] = {}
@@ -97,25 +120,25 @@ class Gateway:
         self._places = Places(
             self.store, parts.clock, parts.rules.place, lambda rows: self.deliveries.take(rows)
         )
+        self._hooks = Webhooks(self.store, parts.webhooks, parts.clock)
         outlet = ChannelOutlet(self.store, self.channels, parts.data_dir)
-        self.deliveries = Deliveries(self.store, outlet, parts.clock, self._places.moved)
-        self.timers = Timers(self.store, parts.clock, self.turns.wake, self._nudge, parts.reminders)
+        self.deliveries = Deliveries(
+            self.store, WithWebhooks(outlet, self._hooks), parts.clock, self._places.moved
+        )
         self.resolutions = self._resolutions()
         rules = parts.rules
+        self.schedules = self._schedules()
+        self.timers = Timers(
+            self.store,
+            parts.clock,
+            self.turns.wake,
+            self._nudge,
+            parts.reminders,
+            self.schedules.carry_out,
+        )
         pairing = Pairing(self.store, parts.clock, rules.is_admin, lambda channel: channel in rules.pairing)
         self.requests = self._requests()
-        self.desk = Desk(
-            self.store,
-            self.turns,
-            self.resolutions,
-            parts.agents,
-            lambda key: parts.rules.route(key).agent,
-            parts.clock,
-            self.deliveries.take,
-            pairing,
-            self.requests,
-            lambda key: parts.rules.route(key).tenant,
-        )
+        self.desk = self._desk(pairing)
         self._cards = CardPresses(
             self.store,
             self.resolutions,
@@ -153,6 +176,34 @@ class Gateway:
             PrivatePlaces(self.channels),
         )
 
+    def _desk(self, pairing: Pairing) -> Desk:
+        parts = self.parts
+        return Desk(
+            self.store,
+            self.turns,
+            self.resolutions,
+            parts.agents,
+            lambda key: parts.rules.route(key).agent,
+            parts.clock,
+            self.deliveries.take,
+            pairing,
+            self.requests,
+            lambda key: parts.rules.route(key).tenant,
+            self.schedules,
+            parts.rules.private,
+            parts.models,
+        )
+
+    def _schedules(self) -> Schedules:
+        return Schedules(
+            self.store,
+            self.parts.clock,
+            self.parts.rules,
+            self.resolutions.is_operator,
+            self.turns.wake,
+            lambda: self._outbox_changed.set(),
+        )
+
     def _turns(self) -> Turns:
         parts = self.parts
         return Turns(
@@ -169,6 +220,8 @@ class Gateway:
                 prepare=Files(self.channels, parts.data_dir, parts.clock, self._say).fetch,
             ),
             environment=parts.environment,
+            runner_of=parts.runner_of,
+            models=parts.models,
         )
 
     def _resolutions(self) -> Resolutions:
@@ -196,8 +249,10 @@ class Gateway:
             self.hub,
             self.parts.clock,
             self.requests,
+            self.schedules,
             self.parts.metrics,
             self.parts.data_dir,
+            self._tool_servers_down,
         )
 
     def _web(self) -> WebChannel | None:
@@ -246,12 +301,21 @@ class Gateway:
 
     async def start(self) -> None:
         """Open the store, take up what was left, start the channels. A channel that cannot start
-        is reported and left out; the others run. Raises StoreError, and ChannelError when none runs."""
+        is reported and left out; the others run. Raises StoreError, RequiredToolServerDown, and
+        ChannelError when no channel runs."""
         await self.store.open()
+        if self.parts.tool_servers is not None:
+            try:
+                await self.parts.tool_servers.start()
+            except GatewayError:
+                await self.store.close()
+                raise
         found = await self.store.start_up(self.parts.clock.now())
+        await self.schedules.keep(self.parts.schedules)
         inbound = GatewayInbound(self.intake, self._places, self._cards, self.store)
         await asyncio.gather(*(self._start_channel(c, inbound) for c in list(self.channels.values())))
         if self.failed and not self.channels:
+            await self._stop_tool_servers()
             await self.store.close()
             raise ChannelError("; ".join(self.failed.values()))
         self.intake.replay(found.presses)
@@ -279,11 +343,29 @@ class Gateway:
         for duty in self._duties:
             duty.cancel()
         await asyncio.gather(*self._duties, return_exceptions=True)
+        for close in self.parts.closing:
+            await close()
+        await self._stop_tool_servers()
         await self.deliveries.close(2.0)
+        await self._hooks.close()
         for channel in self.channels.values():
             await channel.stop()
         await self.intake.close(2.0)
         await self.store.close()
+
+    async def _stop_tool_servers(self) -> None:
+        if self.parts.tool_servers is not None:
+            await self.parts.tool_servers.stop()
+
+    def _tool_servers_down(self) -> Mapping[str, str]:
+        """The tool servers that nothing works without and that cannot be reached, and why."""
+        servers = self.parts.tool_servers
+        return {} if servers is None else servers.down(required=True)
+
+    def hurry(self) -> None:
+        """The program is to end: a start that is under way waits for nobody."""
+        if self.parts.tool_servers is not None:
+            self.parts.tool_servers.hurry()
 
     async def _duty(
         self, name: str, step: Callable[[], Awaitable[object]], wake: asyncio.Event | None = None

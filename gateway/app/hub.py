@@ -20,7 +20,7 @@ from gateway.store.rows import Claim
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A piece of a growing reply, of one run of a turn (see Claim.run). `after` counts the events of
-    that run that come before the reply."""
+    that run that come before the reply. Without text: it begins anew."""
 
     turn_id: str
     run: int
@@ -46,7 +46,7 @@ class Listener:
     def piece(self, piece: Piece) -> None:
         """A reply has grown. A slow reader gets several pieces as one."""
         last = self._pieces[-1] if self._pieces else None
-        if last is not None and replace(last, text="") == replace(piece, text=""):
+        if last is not None and last.text and piece.text and replace(last, text=piece.text) == piece:
             self._pieces[-1] = replace(last, text=last.text + piece.text)
         else:
             self._pieces.append(piece)
@@ -135,7 +135,7 @@ class Hub:
         listeners = self._listeners.get(session_id)
         live = [listener for listener in listeners if listener.live] if listeners else ()
         if isinstance(event, AssistantDelta):
-            run.grown += event.text
+            run.grown = run.grown + event.text if event.text else ""
             for listener in live:
                 listener.piece(run.piece(event.text))
         else:

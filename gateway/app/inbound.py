@@ -37,13 +37,13 @@ from gateway.bridge import (
     with_earlier,
 )
 from gateway.bridge_presses import managed, pressed_card, read_press, wants_all, wants_to_see
-from gateway.bridge_questions import Bad, Draft, Toggle, text_of
+from gateway.bridge_questions import Bad, Draft, Picked, Toggle, text_of
 from gateway.clock import Clock
 from gateway.intake import Intake
 from gateway.log import redact
 from gateway.messages import Actor, Json, ThreadKey
-from gateway.notices import SHOWN, SHOWN_ALREADY, WRITE_TO_ME, all_text
-from gateway.questions import given_problems
+from gateway.notices import SHOWN, SHOWN_ALREADY, WRITE_TO_ME, all_text, click_text
+from gateway.questions import answer_problems, given_problems
 from gateway.requests import Requests, Who
 from gateway.resolutions import Click, ClickResult, Resolutions
 from gateway.store.base import Store
@@ -169,34 +169,59 @@ class CardPresses:
             record = taken.record
         else:
             record = await self._store.pending(pending_id) if pending_id else None
-        if record is not None and (wish := managed(press)):
-            return await self._manage(press, record, wish)
+        copies = taken.copies if taken is not None else None
+        if record is not None and (wish := managed(press)) and await self._offers_more(press, record, copies):
+            return await self._manage(press, record, wish, copies)
         if record is not None and wants_to_see(press):
             return await self._show_privately(press)
         if record is not None and (word := wants_all(press)) is not None:
             return await self._all_decided(press, word, record.pending.card_id)
         meaning = read_press(press, record) if record is not None else Bad(text="")
-        click = await self._click(press, record, meaning, taken.copies if taken is not None else None)
+        click = await self._click(press, record, meaning, copies)
         if isinstance(meaning, Toggle):
-            return (await self._resolutions.toggle(click, meaning.value, taken)).text
+            return await self._told(press, await self._resolutions.toggle(click, meaning.value, taken))
+        if isinstance(meaning, Picked):
+            return await self._told(press, await self._resolutions.pick(click, meaning.values, taken))
         if isinstance(meaning, Draft):
-            return (await self._resolutions.draft(click, meaning.values, meaning.emptied, taken)).text
-        result = await self._resolutions.decide(click, taken)
+            result = await self._resolutions.draft(click, meaning.values, meaning.emptied, taken)
+            return await self._told(press, result)
+        return await self._told(press, await self._resolutions.decide(click, taken))
+
+    async def _told(self, press: InboundPress, result: ClickResult) -> str:
+        """What came of it, in words. What is closed was pressed on an old screen, which is drawn anew."""
         if result.record is not None and result.outcome in CLOSED_OUTCOME.values():
             await self._repaint(press, result.record)
         return result.text
 
-    async def _manage(self, press: InboundPress, record: PendingRecord, wish: str) -> str:
-        """Post a request again, take it back, have somebody else decide it; from somebody's list."""
-        who = Who(actor=actor_in(press.actor), name=press.author, via=f"{press.thread.channel} list")
+    async def _offers_more(
+        self, press: InboundPress, record: PendingRecord, copies: Sequence[CardCopy] | None = None
+    ) -> bool:
+        """Whether more than a decision was offered where somebody pressed."""
+        if copies is None:
+            copies = await self._store.card_copies(record.id)
+        ref = press.message_ref
+        return press.listed or any(c.dress.get("managed") and (ref in c.refs or c.unsure) for c in copies)
+
+    async def _manage(
+        self, press: InboundPress, record: PendingRecord, wish: str, copies: Sequence[CardCopy] | None
+    ) -> str:
+        """Post a request again, take it back, have somebody else decide it: from somebody's list, or a card
+        that was asked for."""
+        actor = actor_in(press.actor)
+        key, ref = None if press.listed else key_in(press.thread), press.message_ref
+        if not await self._resolutions.belongs(key, ref, record, copies, actor=actor):
+            return click_text("unknown", None)
+        who = Who(actor=actor, name=press.author, via=_via(press), key=key)
         if wish == CANCEL:
-            return (await self._requests.cancel(record.id, who)).text
+            return await self._told(press, await self._requests.cancel(record.id, who))
         if wish == GIVE:
-            return (await self._requests.give(record.id, who, text_of(press, WHO_FIELD).strip())).text
-        return (await self._requests.show(record.id, who)).text
+            who = replace(who, key=key_in(press.thread))  # ids are written as on this platform
+            to = text_of(press, WHO_FIELD).strip()
+            return await self._told(press, await self._requests.give(record.id, who, to))
+        return await self._told(press, await self._requests.show(record.id, who))
 
     async def _repaint(self, press: InboundPress, record: PendingRecord) -> None:
-        """A press on a card that is decided came from an old screen: it is drawn once more."""
+        """Draw a card once more, where it was pressed."""
         ref = press.message_ref
         copies = await self._store.card_copies(record.id)
         copy = next((copy for copy in copies if ref in copy.refs), None)
@@ -205,7 +230,7 @@ class CardPresses:
         row = Outgoing(
             key=copy.key,
             kind="redraw",
-            payload={"revealed": True} if copy.revealed else {},
+            payload=copy.dress,
             pending_id=record.pending.card_id,
             ref=ref,
         )
@@ -215,19 +240,22 @@ class CardPresses:
         """Send the whole card to the one who pressed, if that one may decide."""
         found, click = await self._looked_up(press)
         if isinstance(found, ClickResult):
-            return found.text
+            return await self._told(press, found)
         channel = self._channels[press.thread.channel]
         place = await channel.private(press.actor)
         if place is None:
             return WRITE_TO_ME
         key = key_in(place)
         copies = await self._store.card_copies(found.id)
-        if any(copy.revealed and copy.key == key for copy in copies):
+        if any(copy.reveals(found.id) and copy.key == key for copy in copies):
             return SHOWN_ALREADY
+        card = await self._store.pendings(card=found.pending.card_id, open_only=False)
+        decide = self._resolutions.may_decide
+        own = [one.id for one in card if decide(click.actor, click.roles, one)]
         row = Outgoing(
             key=key,
             kind="card",
-            payload={"revealed": True},
+            payload={"revealed": True if len(own) == len(card) else own},
             session_id=found.session_id,
             pending_id=found.pending.card_id,
         )
@@ -257,29 +285,29 @@ class CardPresses:
             click = await self._click(press, record, word)
             click = replace(click, pending_id=record.id, last=place == len(waiting))
             results.append(await self._resolutions.decide(click))
+        await self._told(press, results[0])
         return all_text([(result.outcome, result.text) for result in results])
 
     async def _click(
         self,
         press: InboundPress,
         record: PendingRecord | None,
-        meaning: Resolution | Toggle | Draft | Bad,
+        meaning: Resolution | Toggle | Picked | Draft | Bad,
         copies: Sequence[CardCopy] | None = None,
     ) -> Click:
         roles = frozenset[str]()
         if record is not None:
             roles = await self._resolutions.standing(actor_in(press.actor), record, copies)
-        where = "list" if press.listed else f"message {press.message_ref}"
         return Click(
             pending_id=pressed_card(press) or "",
-            resolution=None if isinstance(meaning, Bad | Toggle | Draft) else meaning,
+            resolution=None if isinstance(meaning, Bad | Toggle | Picked | Draft) else meaning,
             trouble=meaning.text if isinstance(meaning, Bad) else "",
             actor=actor_in(press.actor),
             name=press.author,
             roles=roles,
             key=None if press.listed else key_in(press.thread),
             ref=press.message_ref,
-            via=f"{press.thread.channel} {where}",
+            via=_via(press),
         )
 
     # ---- what a channel may ask
@@ -293,8 +321,9 @@ class CardPresses:
         """The form that a press opens, or why it opens none. Raises StoreError."""
         found, click = await self._looked_up(press)
         if isinstance(found, ClickResult):
-            return found.text
-        form = form_of(found, press)
+            return await self._told(press, found)
+        offered = not managed(press) or await self._offers_more(press, found)
+        form = form_of(found, press) if offered else None
         if form is None:
             return "This button does nothing here."
         await self._viewed(click, found, "form")
@@ -304,15 +333,18 @@ class CardPresses:
         """The open card of a press, or why there is none. Raises StoreError."""
         found, click = await self._looked_up(press)
         if isinstance(found, ClickResult):
-            return found.text
+            return await self._told(press, found)
         await self._viewed(click, found, "card")
         return card(found, revealed=True)
 
     async def faults(self, press: InboundPress) -> Mapping[str, str]:
         """What is wrong with a submitted form. Nothing, where the press itself will get its answer."""
         found, click = await self._looked_up(press)
-        if isinstance(found, ClickResult) or managed(press):
+        if isinstance(found, ClickResult):
             return {}
+        if managed(press) == GIVE and await self._offers_more(press, found):
+            fault = self._requests.fault(found, text_of(press, WHO_FIELD).strip(), press.thread.channel)
+            return {WHO_FIELD: fault} if fault else {}
         wrong = self._wrong(press, click, found)
         if wrong:
             await self._resolutions.note_invalid(click, found)
@@ -326,6 +358,9 @@ class CardPresses:
             case Draft(values=values):
                 question = found.pending.question
                 return {} if question is None else dict(given_problems(question, values))
+            case Picked(values=values):
+                question = found.pending.question
+                return {} if question is None else dict(answer_problems(question, values))
             case Bad(text=text, field=field):
                 return {field: text.removeprefix(f"{field}: ") if field else text}
             case _:
@@ -334,9 +369,19 @@ class CardPresses:
 
     async def waiting(self, actor: ChannelActor) -> Sequence[Card]:
         """The open cards that this person may decide. Raises StoreError."""
-        ids = dict.fromkeys(r.pending.card_id for r in await self._resolutions.waiting(actor_in(actor)))
-        cards = [await self._store.pendings(card=card_id, open_only=False) for card_id in ids]
-        return [listed_card(records, self._clock.now()) for records in cards]
+        theirs: dict[str, set[str]] = {}
+        for record in await self._resolutions.waiting(actor_in(actor)):
+            theirs.setdefault(record.pending.card_id, set()).add(record.id)
+        now = self._clock.now()
+        return [
+            listed_card(await self._store.pendings(card=card_id, open_only=False), own, now)
+            for card_id, own in theirs.items()
+        ]
+
+
+def _via(press: InboundPress) -> str:
+    where = "list" if press.listed else f"message {press.message_ref}"
+    return f"{press.thread.channel} {where}"
 
 
 def _at_fields(problems: Iterable[tuple[str, str]], fields: Iterable[str]) -> Mapping[str, str]:

@@ -20,6 +20,7 @@ from gateway.app import console
 from gateway.app.build import build_parts
 from gateway.app.gateway import Parts
 from gateway.app.serve import demo_parts
+from gateway.app.toolservers import list_tools, running
 from gateway.approvals import Answer, Approve, Deny, GrantScope, Resolution
 from gateway.config import load_config
 from gateway.errors import ConfigError
@@ -35,7 +36,7 @@ _CLICK_CODES = {"resumed": 0, "recorded": 0, "already": 0, "forbidden": 5, "inva
 def parts_of(config: Path | None) -> Parts:
     """The parts that commands without channels need: of the named file, of config.toml here, or
     of the demo. Raises ConfigError."""
-    setup_logging(logging.WARNING)
+    setup_logging(logging.WARNING, tracebacks=False)
     path = config if config is not None else Path("config.toml")
     if config is None and not path.exists():
         sys.stderr.write("threadgate: no config.toml here; this is the demo agent\n")
@@ -54,18 +55,6 @@ class _Lines:
         sys.stdout.flush()
         if isinstance(event, TurnDone):
             self.done = event
-
-
-async def ask_once(config: Path | None, agent: str, text: str, *, as_json: bool) -> int:
-    """`threadgate ask`. Raises ConfigError."""
-    if not text.strip():
-        raise ConfigError("TEXT", "is empty", "say what to ask")
-    parts = parts_of(config)
-    _check_agent(parts, agent)
-    watcher = _Lines() if as_json else console.Watcher(Terminal())
-    async with console.bench(parts, watcher) as at:
-        await console.ask(at, agent, text)
-    return _ended(watcher.done, as_json)
 
 
 def _check_agent(parts: Parts, agent: str) -> None:
@@ -95,7 +84,7 @@ async def chat_here(config: Path | None, agent: str) -> int:
     terminal = Terminal()
     approver = console.TerminalApprover(terminal)
     terminal.notice(f"Talking to {name}. /new starts afresh, /quit or Ctrl-D leaves.")
-    async with console.bench(parts, console.Watcher(terminal), approver) as at:
+    async with running(parts.tool_servers), console.bench(parts, console.Watcher(terminal), approver) as at:
         await console.chat(at, name, terminal)
     return 0
 
@@ -124,7 +113,7 @@ async def resolve_once(config: Path | None, wanted: str, resolution: Resolution,
     """`threadgate resolve`: decide, and run what follows unless a gateway does."""
     parts = parts_of(config)
     watcher = _Lines() if as_json else console.Watcher(Terminal())
-    async with console.bench(parts, watcher) as at:
+    async with running(parts.tool_servers), console.bench(parts, watcher) as at:
         by_code = await at.store.pendings(code=wanted.casefold(), open_only=False)
         pending_id = by_code[0].id if len(by_code) == 1 else wanted
         result = await console.resolve(at, pending_id, resolution)
@@ -147,6 +136,12 @@ async def pair_once(config: Path | None, code: str) -> int:
 
 
 # ---- lists
+
+
+async def list_mcp(config: Path | None) -> int:
+    """`threadgate mcp list`. Raises ConfigError."""
+    setup_logging(logging.ERROR)
+    return await list_tools(load_config(config or Path("config.toml"), env=os.environ))
 
 
 def _id_column(name: str) -> Column:
@@ -179,7 +174,7 @@ def _pending_line(record: PendingRecord) -> dict[str, Any]:
         "pending_id": record.id,
         "code": pending.code,
         "kind": pending.kind,
-        "session_id": record.session_id,
+        "session_id": record.home,
         "agent": record.agent,
         "tool": pending.tool,
         "args": masked(pending.args, pending.secret),

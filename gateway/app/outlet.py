@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import TypedDict
 
 from channels.base import (
     Actor,
@@ -66,7 +68,8 @@ class ChannelOutlet:
             # Only the part that was on its way when its sender died may be there already.
             again = replace(part, repeat=row.repeat and index == 0)
             ref = await channel.send(key_out(row.key), again)
-            yield Posted(ref, more=index + 1 < len(left))
+            opened = key_in(channel.below(key_out(row.key), ref)) if "opens" in row.payload else None
+            yield Posted(ref, more=index + 1 < len(left), opened=opened)
 
     async def _send_file(self, row: Delivery, file: Json) -> str:
         """A file of a tool. One that cannot be sent for good is told in words instead."""
@@ -98,7 +101,8 @@ class ChannelOutlet:
             repeat=row.repeat,
             reply_to=row.reply_to,
             only=Actor(*row.payload["only"]) if "only" in row.payload else None,
-            mention=Actor(*row.payload["mention"]) if "mention" in row.payload else None,
+            mentions=tuple(Actor(*one) for one in row.payload.get("mentions", ())),
+            mention_roles=tuple(row.payload.get("roles", ())),
         )
 
     async def _show(self, row: Delivery) -> str:
@@ -106,16 +110,32 @@ class ChannelOutlet:
         if not records:
             raise DeliveryFailed("the pending of this card is gone", final=True)
         channel = self._channels[row.key.channel]
-        revealed = bool(row.payload.get("revealed"))
-        drawn = shared_card(records, place=row.key, revealed=revealed, repeat=row.repeat)
-        return await channel.show(key_out(row.key), drawn)
+        drawn = shared_card(records, place=row.key, repeat=row.repeat, **_dress(row))
+        return await channel.show(key_out(row.key), replace(drawn, once=_once(row)))
 
     async def _redraw(self, row: Delivery) -> None:
         records = await self._store.pendings(card=row.pending_id, open_only=False)
         if records:
             channel = self._channels[row.key.channel]
-            revealed = bool(row.payload.get("revealed"))
-            await channel.redraw(MessageRef(row.ref), shared_card(records, revealed=revealed))
+            await channel.redraw(MessageRef(row.ref), shared_card(records, **_dress(row)))
+
+
+def _once(row: Delivery) -> str:
+    """This copy's own name, by which a platform may know it again."""
+    return hashlib.sha256(f"{row.id} {row.pending_id} {row.session_id}".encode()).hexdigest()[:24]
+
+
+class _Dress(TypedDict):
+    revealed: bool | frozenset[str]
+    managed: bool
+
+
+def _dress(row: Delivery) -> _Dress:
+    revealed = row.payload.get("revealed", False)
+    return _Dress(
+        revealed=frozenset(revealed) if isinstance(revealed, list) else bool(revealed),
+        managed=bool(row.payload.get("managed")),
+    )
 
 
 def translated(error: ChannelError) -> DeliveryFailed:

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from gateway.config.people import PERSON, as_role, check_person
 from gateway.config.problems import Bad
 from gateway.intake import Route
+from gateway.letters import WEBHOOK
 from gateway.messages import Actor, ThreadKey
 
 EVERYONE = "*"
@@ -33,7 +34,9 @@ class ConfiguredRules:
     """See gateway.intake.Rules. `users`: ids by channel; a channel that is missing or empty lets
     nobody in. `workspaces`: each channel's own, for entries that do not name one. `pairing`: the
     channels that give unknown people a code. `context`: how many earlier messages of a thread are
-    read when the agent is called into it, by channel."""
+    read when the agent is called into it, by channel. `threaded`: the channels in which a message begins a
+    thread of its own. `shared`: those whose threads are seen by everybody who comes in there.
+    `hooks`: which events each webhook is told of."""
 
     default_agent: str
     users: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -43,6 +46,9 @@ class ConfiguredRules:
     operators: tuple[str, ...] = ()
     pairing: frozenset[str] = frozenset()
     context: Mapping[str, int] = field(default_factory=dict)
+    threaded: frozenset[str] = frozenset()
+    hooks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
 
     def may_talk(self, actor: Actor, *, guest: bool = False, roles: frozenset[str] = frozenset()) -> bool:
         """Ids only; everyone only where the configuration says so, and a guest only by id or role."""
@@ -95,6 +101,30 @@ class ConfiguredRules:
     def tells(self, key: ThreadKey) -> bool:
         """Whether a notice reaches a thread: the pages show those of their sessions."""
         return self.posts(key) or key.channel == "web"
+
+    def begins(self, key: ThreadKey) -> bool:
+        """Whether a message that is posted there begins a thread of its own."""
+        return not key.thread and key.channel in self.threaded
+
+    def private(self, key: ThreadKey) -> bool:
+        """Whether a thread has one person in it, and nobody else reads along."""
+        match key.channel:
+            case "telegram":
+                return key.conversation.isdecimal()  # groups have negative ids
+            case "slack":
+                return key.conversation.startswith("D")
+            case "discord":
+                return key.workspace == "@me"
+            case "web" | "cli":
+                return key.channel not in self.shared
+            case _:
+                return False
+
+    def hooks_for(self, event: str) -> list[ThreadKey]:
+        """The webhooks that are told of an event."""
+        return [
+            ThreadKey(WEBHOOK, "local", name, "") for name, events in self.hooks.items() if event in events
+        ]
 
     def approvers_of(self, key: ThreadKey) -> tuple[str, ...]:
         """Who decides in this channel when the rule does not say."""

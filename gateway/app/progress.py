@@ -45,6 +45,8 @@ class ProgressSigns:
     def event(self, claim: Claim, event: Event) -> None:
         """Turn one event of a turn into what its thread shows."""
         key = claim.key
+        if claim.parent and not isinstance(event, ToolStarted):
+            return  # of what works below people see only what it does
         match event:
             case SessionStarted() if key.channel in self._channels and key.channel != "web":
                 begin = asyncio.get_running_loop().call_later(QUIET, self._begin, key)
@@ -54,8 +56,9 @@ class ProgressSigns:
             case TurnDone() if (sign := self._signs.pop(key, None)) is not None:
                 self._end(key, sign)
             case AssistantDelta(text=text) if (sign := self._signs.get(key)) is not None:
-                sign.text += text
-                self._show(key, sign, Progress(kind="text", text=sign.text))
+                sign.text = sign.text + text if text else ""
+                if text:
+                    self._show(key, sign, Progress(kind="text", text=sign.text))
             case AssistantText() if (sign := self._signs.get(key)) is not None:
                 sign.text = ""
             case ToolStarted(tool=tool) if (sign := self._signs.get(key)) is not None:

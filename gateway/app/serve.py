@@ -94,6 +94,7 @@ async def _until_told(
         if told.is_set():
             os._exit(1)
         told.set()
+        gateway.hurry()
 
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):

@@ -20,6 +20,8 @@ from gateway.outcome import Outcome
 from gateway.questions import Question, unpack_answers
 from gateway.store.base import Store
 from gateway.store.rows import AuditLine, CallRecord, GrantRecord, PendingRecord, SessionView, TurnView
+from gateway.store.schedule_rows import ScheduleRecord
+from gateway.timetable import timing_text
 from gateway.tools.base import MASK, masked
 from gateway.tools.system import ASK_USER, READ_RESULT
 
@@ -48,7 +50,8 @@ class SessionReader:
         log = await self._logs.read(session_id)
         shown = [message for message in log if message.kind != "trim"]
         notices = await self._store.notices(session_id)
-        hidden = self._hidden(view.agent, records, see, calls)
+        own = [record for record in records if record.session_id == session_id]
+        hidden = self._hidden(view.agent, own, see, calls)
         return web.SessionView(
             session_id=view.id,
             agent=view.agent,
@@ -64,7 +67,9 @@ class SessionReader:
                 web.QueuedMessage(message_id=message_id, text=text)
                 for message_id, text in await self._store.queued_texts(session_id)
             ],
-            notices=[web.Notice(text=n.text, at=n.at, after=n.after) for n in notices],
+            notices=[
+                web.Notice(text=n.text, at=n.at, after=n.after, number=n.id, file=n.file) for n in notices
+            ],
         )
 
     async def sessions(self) -> list[web.SessionSummary]:
@@ -227,8 +232,9 @@ def _whole_card(record: PendingRecord) -> web.PendingCard:
     return web.PendingCard(
         pending_id=record.id,
         kind=pending.kind,
-        session_id=record.session_id,
+        session_id=record.home,
         agent=record.agent,
+        works_for=record.works_for,
         tool=pending.tool,
         args=masked(pending.args, pending.secret),
         reason=pending.reason,
@@ -238,7 +244,7 @@ def _whole_card(record: PendingRecord) -> web.PendingCard:
             str(record.requester) if name == "requester" else name
             for name in pending.approvers or ("requester",)
         ),
-        call_id=pending.call_id,
+        call_id=record.home_call,
         state=_card_state(record),
         status=fate_text(record, timed=False) or agreed_text(record),
         decided_by=record.decided_by,
@@ -267,6 +273,8 @@ def _whole_card(record: PendingRecord) -> web.PendingCard:
         most=question.most if question.multi else None,
         answer_kind=question.kind,
         parts=_parts(record, question),
+        confirm=question.confirm,
+        answered=record.votes if question.confirmed and not question.parts else (),
     )
 
 
@@ -320,6 +328,23 @@ def grant_line(record: GrantRecord) -> web.GrantLine:
         granted_by=grant.granted_by,
         by=record.by,
         granted_at=grant.granted_at,
+    )
+
+
+def schedule_line(record: ScheduleRecord) -> web.ScheduleLine:
+    """One schedule."""
+    schedule = record.schedule
+    return web.ScheduleLine(
+        schedule_id=record.id,
+        code=schedule.code,
+        name=record.name,
+        agent=record.agent,
+        where=":".join(part for part in record.key if part),
+        session_id=record.session_id,
+        instruction=schedule.instruction,
+        often=timing_text(schedule.timing),
+        next_at=record.due_at,
+        by=schedule.by,
     )
 
 

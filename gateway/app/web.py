@@ -3,9 +3,10 @@ this talks and decides."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +19,8 @@ from gateway.app.following import POLL, Events, Followed, Place
 from gateway.app.hub import Hub
 from gateway.app.logs import Logs
 from gateway.app.metrics import Metrics
-from gateway.app.sessions import SessionReader, audit_entry, card_of, grant_line
+from gateway.app.outlet import below
+from gateway.app.sessions import SessionReader, audit_entry, card_of, grant_line, schedule_line
 from gateway.approvals import Answer, Approve, Deny, Resolution
 from gateway.bridge import Said, actor_in
 from gateway.clock import Clock
@@ -31,6 +33,7 @@ from gateway.notices import ONE_QUESTION, all_text, click_text, deciders_text, p
 from gateway.questions import pack_answers
 from gateway.requests import Requests, Who
 from gateway.resolutions import MOST_LOOKED_AT, Click, ClickResult, Resolutions
+from gateway.schedules import Schedules
 from gateway.store.base import Store
 from gateway.store.rows import PendingRecord
 from gateway.turns import Turns
@@ -52,13 +55,18 @@ class GatewayBackend:
         hub: Hub,
         clock: Clock,
         requests: Requests,
+        schedules: Schedules,
         metrics: Metrics | None = None,
         folder: Path = Path("var"),
+        tool_servers_down: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """`folder`: the data folder, below which the pictures of previews are."""
+        """`folder`: the data folder, below which the pictures of previews are. `tool_servers_down`: those
+        that nothing works without, and why."""
         self._store, self._agents, self._default_agent = store, agents, default_agent
         self._intake, self._turns, self._resolutions = intake, turns, resolutions
         self._hub, self._clock, self._metrics, self._requests = hub, clock, metrics, requests
+        self._schedules = schedules
+        self._folder, self._tool_servers_down = folder, tool_servers_down
         self._eyes = Eyes(store, resolutions, clock, folder)
         logs = Logs(store)
         self._reader = SessionReader(store, agents, logs)
@@ -116,6 +124,10 @@ class GatewayBackend:
         view = await self._store.session(session_id)
         if view is None:
             raise _unknown(session_id)
+        if view.parent:
+            mend = f"write to {view.root}, whose agent calls it"
+            problem = f"session {session_id} is a subagent's"
+            raise web.InvalidRequest(problem, mend=mend, field="session_id")
         if view.agent != agent:
             raise web.InvalidRequest(
                 f"session {session_id} belongs to agent {view.agent!r}", field="session_id"
@@ -251,9 +263,27 @@ class GatewayBackend:
             record = await self._store.pending(pending_id)
         return None if record is None else await self._eyes.image(actor_in(actor), record)
 
+    async def sent_file(self, session_id: str, number: int, *, actor: ChannelActor) -> web.SentFile | None:
+        with _stored():
+            file = await self._store.posted_file(session_id, number)
+        path = None if file is None else await asyncio.to_thread(below, self._folder, file["path"])
+        if file is None or path is None:
+            return None
+        return web.SentFile(path=path, name=file["name"], media_type=file["media_type"])
+
     async def grants(self) -> Sequence[web.GrantLine]:
         with _stored():
             return [grant_line(record) for record in await self._requests.grants()]
+
+    async def schedules(self, actor: ChannelActor) -> Sequence[web.ScheduleLine]:
+        with _stored():
+            found = await self._schedules.visible(actor_in(actor), WEB)
+        return [schedule_line(record) for record in found]
+
+    async def cancel_schedule(self, schedule_id: str, *, actor: ChannelActor) -> web.ClickResult:
+        with _stored():
+            outcome, text = await self._schedules.cancel(schedule_id, _who(actor))
+        return web.ClickResult(outcome=outcome, message=text, details={"schedule_id": schedule_id})
 
     async def audit(self, limit: int, before: int | None) -> Sequence[web.AuditEntry]:
         with _stored():
@@ -299,7 +329,7 @@ class GatewayBackend:
             message=all_text([(result.outcome, result.text) for result in results]),
             details={
                 "card": card,
-                "session_id": waiting[0].session_id,
+                "session_id": waiting[0].home,
                 "results": [
                     {"pending_id": record.id, "outcome": result.outcome, "message": result.text}
                     for record, result in zip(waiting, results, strict=True)
@@ -371,7 +401,8 @@ class GatewayBackend:
             await self._store.sessions(limit=1)
         except StoreError as error:
             return False, {"store": redact(str(error))}
-        return True, {"store": "ok"}
+        down = {name: redact(why) for name, why in self._tool_servers_down().items()}
+        return not down, {"store": "ok", **({"tool_servers_down": down} if down else {})}
 
     def metrics(self) -> bytes | None:
         return None if self._metrics is None else self._metrics.text()
@@ -399,7 +430,7 @@ def _who(actor: ChannelActor) -> Who:
 def _clicked(pending_id: str, result: ClickResult) -> web.ClickResult:
     details: dict[str, Any] = {"pending_id": pending_id}
     if result.record is not None:
-        details["session_id"] = result.record.session_id
+        details["session_id"] = result.record.home
         if result.record.decided_at is not None:
             details |= {"by": result.record.decided_by, "at": result.record.decided_at}
     if result.outcome == "recorded":
@@ -425,6 +456,7 @@ def _told(posted: web.Posted) -> Json:
         "text": posted.answer or "",
         "pending": [],
         "exit_code": 0,
+        "usage": {},
     }
 
 

@@ -66,8 +66,9 @@ def load_config(path: Path, *, env: Mapping[str, str]) -> Config:
         for key, value in _RELATIVE_DEFAULTS.items():
             section.setdefault(key, value)
     reader = Reader(Source(folder=path.parent, env=env))
+    raw["schedules"] = reader.by_name(raw.get("schedules", {}), "schedules")
     document = reader.table(Document, raw)
-    if document is None:
+    if document is None or reader.problems:
         raise combined(reader.problems)
     problems = list(contradictions(document))
     if problems:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +18,9 @@ from gateway.errors import ConfigError
 from gateway.gate import Condition, Gate, Rule, Scope
 from gateway.log import redact
 from gateway.patience import Escalation
-from gateway.tools.base import Tool
+from gateway.tools.base import FOREIGN, Tool
+from gateway.tools.skills import SKILL_TOOL, index, load_skills, skill_tool
+from gateway.tools.subagent import with_subagents
 
 DECORATE = "decorate functions with @tool"
 
@@ -33,8 +35,17 @@ class Configured(Protocol):
     def folder(self) -> Path: ...
 
 
-def build_agents(config: Configured) -> dict[str, Agent]:
-    """Every configured agent by name. Imports the tools' modules, beside the configuration first.
+# The built-in tools of one name for an agent of this name and section. Raises ConfigError.
+BuiltIn = Callable[[str, str, AgentSection], Sequence[Tool]]
+
+
+def _no_built_in(name: str, agent: str, section: AgentSection) -> Sequence[Tool]:
+    raise ConfigError(f"agents.{agent}.tools", f"{name} needs a running gateway")
+
+
+def build_agents(config: Configured, built_in: BuiltIn = _no_built_in) -> dict[str, Agent]:
+    """Every configured agent by name. Imports the tools' modules, beside the configuration first, and
+    reads the skills. `built_in`: makes the tools that are named without a module.
 
     Raises ConfigError, or ConfigErrors with all problems found.
     """
@@ -42,29 +53,31 @@ def build_agents(config: Configured) -> dict[str, Agent]:
     agents = {}
     for name, section in config.agents.items():
         try:
-            agents[name] = _agent(name, section, config.folder, problems)
+            agents[name] = _agent(name, section, config.folder, problems, built_in)
         except ConfigError as error:
             problems.append(error)
     if problems:
         raise combined(problems)
-    return agents
+    return with_subagents(agents)
 
 
-def _agent(name: str, section: AgentSection, folder: Path, problems: list[ConfigError]) -> Agent:
+def _agent(
+    name: str, section: AgentSection, folder: Path, problems: list[ConfigError], built_in: BuiltIn
+) -> Agent:
     tools: list[Tool] = []
     for place, reference in enumerate(section.tools):
         try:
-            tools.extend(_tools(reference, folder))
+            own = ":" in reference
+            tools.extend(_tools(reference, folder) if own else built_in(reference, name, section))
         except Bad as bad:
             problems.append(ConfigError(f"agents.{name}.tools[{place}]", bad.problem, bad.mend))
-    for key in ("skills", "subagents"):
-        if getattr(section, key):
-            problems.append(ConfigError(f"agents.{name}.{key}", "is not available in this version"))
+    prompt = _with_skills(name, section, tools)
     return Agent(
         name=name,
-        system_prompt=section.system_prompt,
+        system_prompt=prompt,
         model=section.model,
         failover=section.failover,
+        summary_model=section.summary_model,
         tools=tuple(tools),
         gate=Gate(rules=tuple(map(_rule, section.rules)), default_decision=section.default_decision),
         busy=section.busy,
@@ -78,7 +91,29 @@ def _agent(name: str, section: AgentSection, folder: Path, problems: list[Config
         loop_limit=section.loop_limit,
         context_window=section.context_window,
         max_output_tokens=section.max_output_tokens,
+        tool_description=section.tool_description,
+        subagents=section.subagents,
+        isolation=section.isolation,
+        env=section.env,
+        memory=section.memory,
+        cpu=section.cpu,
+        max_depth=section.max_depth,
+        max_children=section.max_children,
+        max_subagent_calls=section.max_subagent_calls,
+        subagent_rate=section.subagent_rate,
     )
+
+
+def _with_skills(name: str, section: AgentSection, tools: list[Tool]) -> str:
+    """The system prompt with the index of skills; the tool that reads them joins `tools`, unless the author
+    has one of that name."""
+    folders = [(f"agents.{name}.skills[{place}]", folder) for place, folder in enumerate(section.skills)]
+    skills = load_skills(folders)
+    if not skills:
+        return section.system_prompt
+    if not any(tool.name == SKILL_TOOL for tool in tools):
+        tools.append(skill_tool(skills))
+    return "\n\n".join(filter(None, (section.system_prompt, index(skills, section.skills_budget))))
 
 
 def _rule(section: RuleSection) -> Rule:
@@ -108,6 +143,18 @@ def _escalation(section: EscalateSection | None) -> Escalation | None:
         return None
     approvers = tuple(map(as_role, section.approvers))
     return Escalation(after=section.after, notify=section.notify, approvers=approvers)
+
+
+def module_tools(references: Iterable[str], folder: Path) -> list[Tool]:
+    """The tools of those of these references that name modules. Raises ConfigError."""
+    tools = []
+    for reference in references:
+        if ":" in reference:
+            try:
+                tools += _tools(reference, folder)
+            except Bad as bad:
+                raise ConfigError(reference, bad.problem, bad.mend) from bad
+    return tools
 
 
 def _tools(reference: str, folder: Path) -> list[Tool]:
@@ -179,8 +226,8 @@ def _questionable(agent: Agent) -> Iterator[str]:
     tools: dict[str, Any] = {tool.name: tool.input_schema for tool in agent.tools}
     for number, rule in enumerate(agent.gate.rules):
         key = f"agents.{agent.name}.rules[{number}]"
-        if set(rule.tool) & set("*?["):
-            continue
+        if set(rule.tool) & set("*?[") or (agent.sources and rule.tool.startswith(FOREIGN)):
+            continue  # what tool servers have is not known before they run
         schema = tools.get(rule.tool)
         if schema is None:
             if rule.tool not in BUILT_IN:
@@ -197,4 +244,6 @@ def _questionable(agent: Agent) -> Iterator[str]:
                 yield f"{key}.when[{place}].field: {rule.tool} has no parameter {condition.field!r} ({mend})"
 
 
-BUILT_IN = frozenset({"ask_user", "schedule", "Skill", "read_result"})
+BUILT_IN = frozenset(
+    {"ask_user", "schedule", "schedules", "Skill", "read_result", "resource_list", "resource_read"}
+)

@@ -15,17 +15,34 @@ from gateway.config.values import (
     AgentSection,
     ConditionSection,
     Document,
+    McpSection,
     ModelSection,
     RuleSection,
+    ScheduleSection,
     TelegramWebhookSection,
     WebSection,
 )
 from gateway.errors import ConfigError
+from gateway.timetable import LONGEST, SHORTEST, duration_text
+from gateway.tools.subagent import circle_text, find_circle, undescribed
 
-PROVIDERS = frozenset({"anthropic", "scripted"})
+PROVIDERS = frozenset({"anthropic", "deepseek", "gemini", "glm", "kimi", "openai", "scripted"})
+# The variable that each vendor's own tools read.
+KEY_VARIABLES = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+    "kimi": "MOONSHOT_API_KEY",
+    "glm": "ZAI_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+}
+# Fields of a request that the gateway itself answers for.
+OWN_FIELDS = frozenset(
+    {"model", "messages", "system", "tools", "stream", "stream_options", "n", "contents", "functions"}
+)
 CHANNELS = frozenset({"discord", "slack", "telegram", "web"})
 TELEGRAM_PORTS = (443, 80, 88, 8443)
-LATER = ("webhooks", "mcp", "schedules")
+HOOKED = ("approval:pending", "question:pending", "done")  # what webhooks can be told of
 
 
 def contradictions(document: Document) -> Iterator[ConfigError]:
@@ -35,6 +52,10 @@ def contradictions(document: Document) -> Iterator[ConfigError]:
         yield from _model(f"models.{name}", model)
     for name, agent in document.agents.items():
         yield from _agent(f"agents.{name}", agent, document)
+    calls = {name: [one.agent for one in agent.subagents] for name, agent in document.agents.items()}
+    circle = find_circle(calls)
+    if circle:
+        yield ConfigError(f"agents.{circle[0]}.subagents", circle_text(circle), "take one of them out")
     yield from _referring_tables(document)
     yield from _channels(document)
 
@@ -48,11 +69,6 @@ def not_available(document: Document) -> Iterator[str]:
     for name, model in document.models.items():
         if model.provider not in PROVIDERS:
             yield f"models.{name}.provider: {model.provider} {later}"
-    for name, agent in document.agents.items():
-        yield from (
-            f"agents.{name}.{key}: this {later}" for key in ("skills", "subagents") if getattr(agent, key)
-        )
-    yield from (f"{key}: this {later}" for key in LATER if getattr(document, key))
     yield from (f"{key} administrators by group are {later[3:]}" for key in _admins(document))
     if document.gateway.database.startswith("postgresql:"):
         yield f"gateway.database: PostgreSQL {later}, use sqlite:///threadgate.db"
@@ -88,9 +104,12 @@ def _model(key: str, model: ModelSection) -> Iterator[ConfigError]:
     if not model.model:
         yield ConfigError(f"{key}.model", "is missing", f"the name of a model of {model.provider}")
     if model.api_key is None:
-        yield ConfigError(
-            f"{key}.api_key", "is missing", f'write "env:{model.provider.upper()}_API_KEY" and set it'
-        )
+        variable = KEY_VARIABLES[model.provider]
+        yield ConfigError(f"{key}.api_key", "is missing", f'write "env:{variable}" and set it')
+    for field in sorted(OWN_FIELDS & set(model.extra)):
+        yield ConfigError(f"{key}.extra.{field}", "is the gateway's own", "take it out")
+    if not _is_json(model.extra):
+        yield ConfigError(f"{key}.extra", "holds a date or a number that JSON has not", "put it into quotes")
     if model.script is not None:
         yield ConfigError(f"{key}.script", "is for the scripted provider only")
 
@@ -100,8 +119,19 @@ def _agent(key: str, agent: AgentSection, document: Document) -> Iterator[Config
     yield from _known(f"{key}.model", "model", agent.model, document.models, add)
     for place, name in enumerate(agent.failover):
         yield from _known(f"{key}.failover[{place}]", "model", name, document.models, add)
-    for place, name in enumerate(agent.subagents):
-        yield from _known(f"{key}.subagents[{place}]", "agent", name, document.agents, "")
+    if agent.summary_model is not None:
+        yield from _known(f"{key}.summary_model", "model", agent.summary_model, document.models, add)
+    for place, one in enumerate(agent.subagents):
+        yield from _known(f"{key}.subagents[{place}]", "agent", one.agent, document.agents, "")
+        called = document.agents.get(one.agent)
+        if called is not None and not called.tool_description:
+            name = key.removeprefix("agents.")
+            yield ConfigError(f"agents.{one.agent}.tool_description", *undescribed(name))
+    for place, (name, _) in enumerate(agent.mcp or ()):
+        yield from _known(
+            f"{key}.mcp[{place}]", "tool server", name, document.mcp, f"add a table [mcp.{name}]"
+        )
+    yield from _post_to(key, agent, document)
     for number, rule in enumerate(agent.rules):
         at = f"{key}.rules[{number}]"
         for place, condition in enumerate(rule.when):
@@ -111,6 +141,19 @@ def _agent(key: str, agent: AgentSection, document: Document) -> Iterator[Config
         for place, target in enumerate(rule.notify):
             yield from _notified(f"{at}.notify[{place}]", target, document)
         yield from _waiting(at, rule, document)
+
+
+def _post_to(key: str, agent: AgentSection, document: Document) -> Iterator[ConfigError]:
+    """Where `post_message` may post, and whether it may be used at all."""
+    if "post_message" in agent.tools and not agent.post_to:
+        yield ConfigError(f"{key}.post_to", "is missing", 'post_message needs threads: ["slack:T1:C9"]')
+    if agent.post_to and "post_message" not in agent.tools:
+        yield ConfigError(f"{key}.post_to", "is not used", 'add "post_message" to tools')
+    for place, target in enumerate(agent.post_to):
+        if target.startswith("webhook:"):
+            yield ConfigError(f"{key}.post_to[{place}]", "nobody reads a webhook", "name a thread")
+        else:
+            yield from _notified(f"{key}.post_to[{place}]", target, document)
 
 
 def _waiting(at: str, rule: RuleSection, document: Document) -> Iterator[ConfigError]:
@@ -144,13 +187,45 @@ def _notified(key: str, target: str, document: Document) -> Iterator[ConfigError
 def _referring_tables(document: Document) -> Iterator[ConfigError]:
     for place, route in enumerate(document.routes):
         yield from _known(f"routes[{place}].agent", "agent", route.agent, document.agents, "")
+    for name, webhook in document.webhooks.items():
+        for place, event in enumerate(webhook.events):
+            if event not in HOOKED:
+                yield ConfigError(
+                    f"webhooks.{name}.events[{place}]", f"{event} is not sent", f"one of: {', '.join(HOOKED)}"
+                )
     for name, schedule in document.schedules.items():
-        yield from _known(f"schedules.{name}.agent", "agent", schedule.agent, document.agents, "")
-        if (schedule.at is None) == (schedule.every is None):
-            yield ConfigError(f"schedules.{name}", "needs a time", 'either at = "08:30" or every = "4h"')
+        yield from _schedule(f"schedules.{name}", schedule, document)
     for name, server in document.mcp.items():
-        if bool(server.command) == (server.url is not None):
-            yield ConfigError(f"mcp.{name}", "needs one way to the server", "either command or url")
+        yield from _tool_server(name, server)
+
+
+def _schedule(key: str, schedule: ScheduleSection, document: Document) -> Iterator[ConfigError]:
+    yield from _known(f"{key}.agent", "agent", schedule.agent, document.agents, "")
+    yield from _notified(f"{key}.thread", schedule.thread, document)
+    if sum(way is not None for way in (schedule.at, schedule.every, schedule.cron)) != 1:
+        yield ConfigError(
+            key, "needs one time", 'one of at = "08:30", every = "4h" and cron = "0 8 * * mon-fri"'
+        )
+    if schedule.every is not None and not SHORTEST <= schedule.every <= LONGEST:
+        yield ConfigError(
+            f"{key}.every", "is out of range", f"{duration_text(SHORTEST)} to {duration_text(LONGEST)}"
+        )
+
+
+def _tool_server(name: str, server: McpSection) -> Iterator[ConfigError]:
+    if bool(server.command) == (server.url is not None):
+        yield ConfigError(f"mcp.{name}", "needs one way to the server", "either command or url")
+        return
+    if "__" in name or name.startswith("_") or name.endswith("_"):
+        yield ConfigError(
+            f"mcp.{name}", "would blur the names of its tools, mcp__SERVER__TOOL", "no _ at an end"
+        )
+    for key in ("headers", "token") if server.command else ("env", "cwd"):
+        if getattr(server, key):
+            way = "url" if server.command else "command"
+            yield ConfigError(f"mcp.{name}.{key}", f"is for a server with {way}")
+    if server.token and any(header.lower() == "authorization" for header in server.headers):
+        yield ConfigError(f"mcp.{name}.token", "stands beside a header Authorization", "one of the two")
 
 
 def _channels(document: Document) -> Iterator[ConfigError]:

@@ -10,21 +10,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, get_args
 from urllib.parse import quote, unquote, urlsplit
 
+from gateway.agent import Subagent
 from gateway.config.people import check_person, check_thread
 from gateway.config.problems import Bad, nearest
 from gateway.events import AnyEvent
 from gateway.log import redact, register_secret
 from gateway.patience import Quiet, is_zone
+from gateway.timetable import cron_fault
+from gateway.tools.addresses import Network
+from gateway.tools.ports import BUILT_IN
 
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"[A-Za-z_]\w{0,99}", re.ASCII)
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+", re.ASCII)
 _TOOLS = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
+_BUILT_IN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _CLOCK_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 _WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}", re.ASCII)
 _SIZES = {"B": 1, "kB": 1_000, "MB": 1_000_000}
@@ -227,13 +233,70 @@ def file_path(raw: Any, source: Source) -> Path:
 
 
 def tools_reference(raw: Any, source: Source) -> str:
-    """`module:attribute`."""
+    """`module:attribute`, or the name of a built-in tool."""
     value = text(raw, source)
+    if value in BUILT_IN:
+        return value
+    if _BUILT_IN_NAME.fullmatch(value):
+        close = nearest(value, BUILT_IN)
+        raise Bad(f"there is no built-in tool {value!r}", f'{close}; your own are "module:attribute"')
     if not _TOOLS.fullmatch(value):
         raise Bad(
             f"{value!r} does not name tools", 'write "module:attribute", such as "my_package.tools:tools"'
         )
     return value
+
+
+def subagent(raw: Any, source: Source) -> Subagent:
+    """The name of an agent, or a table with the tools that are left to it."""
+    table = raw if isinstance(raw, dict) else {"agent": raw}
+    mend = '"researcher", or { agent = "researcher", tools = ["read_*"] }'
+    for key in table.keys() - {"agent", "tools"}:
+        raise Bad(f"{key}: unknown key", nearest(key, ("agent", "tools")))
+    if "agent" not in table:
+        raise Bad("names no agent", f"write {mend}")
+    tools = table.get("tools", [])
+    if not isinstance(tools, list) or ("tools" in table and not tools):
+        raise Bad("tools is no list of names", f"write {mend}")
+    return Subagent(agent=text(table["agent"], source), only=tuple(text(glob, source) for glob in tools))
+
+
+def network(raw: Any, source: Source) -> Network:
+    """An address, or a network like `10.0.0.0/8`."""
+    value = text(raw, source)
+    try:
+        return ip_network(value)
+    except ValueError as error:
+        mend = 'write an address like "127.0.0.1", or a network like "10.0.0.0/8"'
+        raise Bad(f"{value!r} is no network: {error}", mend) from error
+
+
+def text_table(raw: Any, source: Source) -> dict[str, str]:
+    """Names and texts; a text may be `env:NAME` or `file:PATH` and is then a secret."""
+    if not isinstance(raw, dict):
+        raise Bad(f"expected a table, got {_toml_type(raw)}", 'write { NAME = "value" }')
+    table = {}
+    for name, value in raw.items():
+        if not name.strip() or not name.isascii() or not name.isprintable() or set(name) & set("=: "):
+            raise Bad(f"{name!r} is not a name")
+        try:
+            said = text(value, source)
+            table[name] = str(secret(said, source)) if said.startswith(("env:", "file:")) else said
+        except Bad as bad:
+            raise Bad(f"{name}: {bad.problem}", bad.mend) from bad
+        if not table[name].isprintable():
+            raise Bad(f"{name}: has a line break or another sign that is not printable")
+    return table
+
+
+def tool_server(raw: Any, source: Source) -> tuple[str, str]:
+    """A tool server, or `server/glob` for some of its tools."""
+    server, slash, tools = text(raw, source).strip().partition("/")
+    if not NAME.fullmatch(server) or (slash and not tools):
+        raise Bad(
+            f"{raw!r} does not name a tool server", 'write "files", or "db/read_*" for some of its tools'
+        )
+    return server, tools or "*"
 
 
 def clock_time(raw: Any, source: Source) -> str:
@@ -242,6 +305,35 @@ def clock_time(raw: Any, source: Source) -> str:
     if not _CLOCK_TIME.fullmatch(value):
         raise Bad(f"{value!r} is not a time of day", 'write "HH:MM", such as "08:30"')
     return value
+
+
+def cron_line(raw: Any, source: Source) -> str:
+    """Five fields: minute, hour, day of the month, month, day of the week."""
+    value = " ".join(text(raw, source).split())
+    if fault := cron_fault(value):
+        raise Bad(f"{value!r}: {fault}", 'write one like "0 8 * * mon-fri"')
+    return value
+
+
+def time_zone(raw: Any, source: Source) -> str:
+    """A name of the time zone database."""
+    value = text(raw, source).strip()
+    if not is_zone(value):
+        raise Bad(
+            f"the time zone {value!r} is not known here",
+            'write one like "Europe/Berlin"; pip install tzdata adds all',
+        )
+    return value
+
+
+def place_to_talk(raw: Any, source: Source) -> str:
+    """A thread of a channel, where a session can be, or `web`."""
+    value = text(raw, source)
+    if value == "web":
+        return value
+    if value.startswith("webhook:"):
+        raise Bad("an agent cannot talk to a webhook", 'name a thread, such as "slack:T1:C9", or "web"')
+    return check_thread(value)
 
 
 def quiet_hours(raw: Any, source: Source) -> Quiet:
@@ -321,11 +413,18 @@ Url = Annotated[str, Parser(url)]
 FolderPath = Annotated[Path, Parser(folder_path)]
 FilePath = Annotated[Path, Parser(file_path)]
 ToolsReference = Annotated[str, Parser(tools_reference)]
+TextTable = Annotated[dict[str, str], Parser(text_table)]
+ToolServerEntry = Annotated[tuple[str, str], Parser(tool_server)]
+SubagentEntry = Annotated[Subagent, Parser(subagent)]
+NetworkEntry = Annotated[Network, Parser(network)]
 Listen = Annotated[tuple[str, int], Parser(listen_address)]
 Size = Annotated[int, Parser(size)]
 WebhookSecret = Annotated[SecretText, Parser(webhook_secret)]
 Shards = Annotated[int, Parser(shard_count)]
 ClockTime = Annotated[str, Parser(clock_time)]
+CronLine = Annotated[str, Parser(cron_line)]
+TimeZone = Annotated[str, Parser(time_zone)]
+PlaceToTalk = Annotated[str, Parser(place_to_talk)]
 QuietHours = Annotated[Quiet, Parser(quiet_hours)]
 EventName = Annotated[str, Parser(event_name)]
 Person = Annotated[str, Parser(person)]

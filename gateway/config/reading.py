@@ -41,6 +41,22 @@ class Reader:
                 self._problem(_join(key, name), "is missing", f"add it to [{key}]")
         return kind(**values) if len(self.problems) == before else None
 
+    def by_name(self, raw: Any, key: str) -> Any:
+        """A list of tables that have a `name` each, as a table of tables; anything else as it is."""
+        if not isinstance(raw, list):
+            return raw
+        tables: dict[str, Any] = {}
+        for place, table in enumerate(raw):
+            name = table.get("name") if isinstance(table, dict) else None
+            if not isinstance(name, str) or not NAME.fullmatch(name):
+                said = "is missing" if name is None else "is not a name"
+                self._problem(f"{key}[{place}].name", said, "letters, digits, _ and - only")
+            elif name in tables:
+                self._problem(f"{key}[{place}].name", f"two are called {name!r}", "give each its own")
+            else:
+                tables[name] = {at: value for at, value in table.items() if at != "name"}
+        return tables
+
     def _problem(self, key: str, problem: str, mend: str = "") -> None:
         self.problems.append(ConfigError(key, problem, mend))
 

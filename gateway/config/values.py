@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from gateway.agent import Busy
+from gateway.agent import Busy, Isolation
 from gateway.config.parsing import (
     ClockTime,
+    CronLine,
     Database,
     DatabaseUrl,
     DiscordPerson,
@@ -19,8 +20,10 @@ from gateway.config.parsing import (
     FilePath,
     FolderPath,
     Listen,
+    NetworkEntry,
     Notified,
     Person,
+    PlaceToTalk,
     QuietHours,
     Seconds,
     Secret,
@@ -28,9 +31,13 @@ from gateway.config.parsing import (
     Size,
     SlackPerson,
     SlackUser,
+    SubagentEntry,
     TelegramPerson,
     TelegramUser,
     Text,
+    TextTable,
+    TimeZone,
+    ToolServerEntry,
     ToolsReference,
     Url,
     WebhookSecret,
@@ -41,6 +48,7 @@ from gateway.gate import Operator, Reveal, Verdict
 
 Mention = Literal["start", "always", "never"]
 Count = Annotated[int, msgspec.Meta(ge=1)]
+Amount = Annotated[float, msgspec.Meta(ge=0)]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Provider = Literal["anthropic", "openai", "deepseek", "kimi", "glm", "gemini", "scripted"]
 
@@ -60,15 +68,27 @@ class GatewaySection(Section, frozen=True, kw_only=True):
     operators: tuple[Person, ...] = ("cli:local", "web:local")
 
 
+class PriceSection(Section, frozen=True, kw_only=True):
+    """`[models.NAME.price]`: USD for a million tokens. `cached`, `cache_write`: like other input."""
+
+    input: Amount
+    output: Amount
+    cached: Amount | None = None
+    cache_write: Amount | None = None
+
+
 class ModelSection(Section, frozen=True, kw_only=True):
-    """`[models.NAME]`. `model` and `api_key` are needed by every provider but `scripted`."""
+    """`[models.NAME]`. `model` and `api_key` are needed by every provider but `scripted`. `extra`: further
+    fields of every request to it. `price`: instead of the one that is known for the model."""
 
     provider: Provider
     model: Text = ""
     api_key: Secret | None = None
     base_url: Url | None = None
     max_output_tokens: Count | None = None
+    extra: dict[str, Any] = {}
     script: FilePath | None = None
+    price: PriceSection | None = None
 
 
 class ConditionSection(Section, frozen=True, kw_only=True):
@@ -120,10 +140,23 @@ class AgentSection(Section, frozen=True, kw_only=True):
 
     model: Text = "main"
     failover: tuple[Text, ...] = ()
+    summary_model: Text | None = None
     system_prompt: str = ""
     tools: tuple[ToolsReference, ...] = ()
-    skills: tuple[Text, ...] = ()
-    subagents: tuple[Text, ...] = ()
+    skills: tuple[FolderPath, ...] = ()
+    skills_budget: Annotated[int, msgspec.Meta(ge=100)] = 2_000
+    post_to: tuple[Notified, ...] = ()
+    subagents: tuple[SubagentEntry, ...] = ()
+    mcp: tuple[ToolServerEntry, ...] | None = None
+    tool_description: Text = ""
+    isolation: Isolation = "inline"
+    env: tuple[Text, ...] = ()
+    memory: Size | None = None
+    cpu: Seconds | None = None
+    max_depth: Count = 3
+    max_children: Count = 4
+    max_subagent_calls: Count = 20
+    subagent_rate: Count = 30
     busy: Busy = "queue"
     while_pending: Literal["queue", "supersede", "answer"] = "queue"
     on_denial: Literal["stop", "continue"] = "stop"
@@ -137,6 +170,18 @@ class AgentSection(Section, frozen=True, kw_only=True):
     max_output_tokens: Count | None = None
     default_decision: Verdict = "ask"
     rules: tuple[RuleSection, ...] = ()
+
+
+class HttpFetchSection(Section, frozen=True, kw_only=True):
+    """`[tools.http_fetch]`. `allow`: networks that are not public and may be reached all the same."""
+
+    allow: tuple[NetworkEntry, ...] = ()
+
+
+class ToolsSection(Section, frozen=True, kw_only=True):
+    """`[tools]`: settings of built-in tools, for every agent that has them."""
+
+    http_fetch: HttpFetchSection = HttpFetchSection()
 
 
 class RouteSection(Section, frozen=True, kw_only=True):
@@ -156,21 +201,35 @@ class WebhookSection(Section, frozen=True, kw_only=True):
 
 
 class McpSection(Section, frozen=True, kw_only=True):
-    """`[mcp.NAME]`: a server that is started (`command`) or reached (`url`)."""
+    """`[mcp.NAME]`: a server that is started (`command`, `env`, `cwd`) or reached (`url`, `headers`,
+    `token`). `timeout`: seconds for one call, and for the start. `tools`: globs of those that are offered.
+    `trust`: whether what its tools say of themselves may open the gate."""
 
     command: tuple[Text, ...] = ()
+    env: TextTable = {}
+    cwd: FolderPath | None = None
     url: Url | None = None
+    headers: TextTable = {}
+    token: Secret | None = None
+    timeout: Seconds = 60.0
     required: bool = False
+    tools: tuple[Text, ...] = ("*",)
+    trust: bool = False
 
 
 class ScheduleSection(Section, frozen=True, kw_only=True):
-    """`[schedules.NAME]`: an instruction at a time of day or at an interval."""
+    """`[[schedules]]` with a `name`, or `[schedules.NAME]`: an instruction at times of the day (`at`, `cron`,
+    on the clocks of `timezone`) or at an interval."""
 
     agent: Text
-    thread: Notified
+    thread: PlaceToTalk
     instruction: Text
     at: ClockTime | None = None
     every: Seconds | None = None
+    cron: CronLine | None = None
+    timezone: TimeZone = "UTC"
+    missed: Literal["once", "skip"] = "once"
+    tenant: Text = ""
 
 
 class SlackSection(Section, frozen=True, kw_only=True):
@@ -265,6 +324,7 @@ class Document(Section, frozen=True, kw_only=True):
     gateway: GatewaySection = GatewaySection()
     models: dict[str, ModelSection] = {}
     agents: dict[str, AgentSection] = {}
+    tools: ToolsSection = ToolsSection()
     routes: tuple[RouteSection, ...] = ()
     webhooks: dict[str, WebhookSection] = {}
     mcp: dict[str, McpSection] = {}

@@ -40,6 +40,9 @@ from gateway.store.rows import (
     CallRecord,
     CardCopy,
     Checked,
+    ChildBegun,
+    ChildOrder,
+    ChildState,
     Claim,
     Delivery,
     Ended,
@@ -64,6 +67,8 @@ from gateway.store.rows import (
     TurnView,
     Verdict,
 )
+from gateway.store.schedule_rows import Kept, Schedule, ScheduleRecord, Standing, Wake, Woken
+from gateway.tools.ports import Note, NoteOwner, Origin
 
 LEASE_SECONDS = 30.0
 
@@ -166,6 +171,15 @@ class Store(Protocol):
     async def park(self, lease: Lease, park: Park, now: float) -> Ended:
         """A durable stop."""
 
+    async def begin_child(self, order: ChildOrder) -> ChildBegun:
+        """Begin the conversation that a call has with a subagent, and its turn: the session, its first
+        message, the claim. The same call finds the same session again, without a claim, whatever happened
+        meanwhile. The session works for its caller: what it comes to sets the caller `ready` where that has
+        stopped, and it ends with the caller's step. Raises LeaseLost."""
+
+    async def child_state(self, session_id: str) -> ChildState | None:
+        """How far a subagent's session has come."""
+
     async def full_result(self, session_id: str, call_id: str) -> str | None:
         """The whole text of a capped tool result."""
 
@@ -181,6 +195,10 @@ class Store(Protocol):
         self, key: ThreadKey, agent: str, tenant: str, by: str, actor: Actor, now: float
     ) -> StopDone:
         """Stop the thread's session and point the thread at a new one; what waits moves along."""
+
+    async def set_model(self, session_id: str, model: str, by: str, actor: Actor, now: float) -> bool:
+        """Choose the configured model that answers in a session from its next turn on, also one that goes
+        on; empty: its agent's own. On record (`model`). False for an unknown session."""
 
     async def resolve(self, verdict: Verdict, *, claim: bool = False, have: Have | None = None) -> Resolved:
         """One conditional update; its row count decides, the answer follows from the row. With
@@ -219,7 +237,8 @@ class Store(Protocol):
         open_only: bool = True,
         limit: int = 200,
     ) -> list[PendingRecord]:
-        """Oldest first; those of one card in the order of their calls."""
+        """Oldest first; those of one card in the order of their calls. Those of a session and of all
+        that works below it as an outermost one."""
 
     async def card_copies(self, pending_id: str) -> list[CardCopy]:
         """The copies of the card that this pending is on."""
@@ -263,8 +282,11 @@ class Store(Protocol):
     async def part_sent(self, delivery_id: int, ref: str, now: float) -> None:
         """One part of a long message is out."""
 
-    async def sent(self, delivery_id: int, ref: str | None, now: float) -> list[Delivery]:
-        """The row is done (`ref`: its last message). Returns what follows, claimed."""
+    async def sent(
+        self, delivery_id: int, ref: str | None, now: float, *, opened: ThreadKey | None = None
+    ) -> list[Delivery]:
+        """The row is done (`ref`: its last message). Returns what follows, claimed. `opened`: the thread
+        that a schedule's words have begun; the session there begins with the schedule's message, once."""
 
     async def retry_later(self, delivery_id: int, at: float, error: str, *, unsure: bool = False) -> None:
         """Try again at `at`. Not sent for certain: the attempt is not counted as a repeat. `unsure`:
@@ -278,6 +300,13 @@ class Store(Protocol):
 
     async def move_thread(self, old: ThreadKey, new: ThreadKey) -> None:
         """A conversation has a new id (Telegram's group upgrade): everything follows."""
+
+    async def post_once(self, outgoing: Sequence[Outgoing], once: str, now: float) -> bool:
+        """Add rows for whoever looks next to send, unless rows were added under this key before; False
+        then."""
+
+    async def posted_file(self, session_id: str, delivery_id: int) -> Json | None:
+        """The file of a notice of this session, as its payload has it; None where there is none."""
 
     async def redraw_cards(self, now: float) -> int:
         """Queue a redraw for every posted card whose pending is no longer open and which was not
@@ -301,7 +330,53 @@ class Store(Protocol):
 
     async def next_timer_at(self) -> float | None: ...
 
+    # ---- schedules
+
+    async def add_schedule(
+        self, schedule_id: str, session_id: str, turn_id: str, schedule: Schedule, due_at: float, most: int
+    ) -> ScheduleRecord | None:
+        """Have a session woken, for the person whose turn this is; on record (`scheduled`). Again under
+        the same id: the one that is stored. None when the session has `most` open ones already."""
+
+    async def keep_schedules(self, wanted: Sequence[Standing], now: float) -> Kept:
+        """Bring the configuration's schedules up to date: new ones are made, those that are not wanted any
+        more end, changed ones change; what stays when it is due keeps its next planned time. One that
+        somebody has cancelled stays so until something about it changes."""
+
+    async def schedule(self, schedule_id: str) -> ScheduleRecord | None:
+        """One schedule, open or not."""
+
+    async def schedules(
+        self, *, session_id: str = "", key: ThreadKey | None = None, limit: int = 200
+    ) -> list[ScheduleRecord]:
+        """Open ones, the next first: those of a session, and with `key` those that the configuration has
+        for that conversation; with neither all there are."""
+
+    async def cancel_schedule(self, schedule_id: str, by: str, actor: Actor, via: str, now: float) -> bool:
+        """End a schedule; on record (`cancelled`). False when it is not open."""
+
+    async def wake(self, wake: Wake) -> Woken:
+        """Carry out a due schedule, once, whoever else tries: its next time is set, and its message is
+        stored in the session's queue under the identity of schedule and planned time (or the words are,
+        that open a thread for it), with a line of the record: `fired`. `missed` instead, and no
+        message, where it has none, or where what it has led to last still waits."""
+
+    # ---- notes
+
+    async def notes(self, owner: NoteOwner) -> list[Note]:
+        """What is remembered about a person or in a thread, sorted by key."""
+
+    async def put_note(self, owner: NoteOwner, note: Note, most: int) -> bool:
+        """Write a note, over the one with the same key; False when there are `most` others already."""
+
+    async def forget_notes(self, owner: NoteOwner, key: str = "") -> int:
+        """Delete one note, without a key all of them; how many there were."""
+
     # ---- looking
+
+    async def origin(self, turn_id: str) -> Origin | None:
+        """The thread of a turn, whom it answers, and for which tenant; a subagent's is that of the session
+        at the top."""
 
     async def session(self, session_id: str) -> SessionView | None: ...
 
@@ -316,7 +391,7 @@ class Store(Protocol):
         id that was ever stored, where ids are numbers of the same length that rise with time."""
 
     async def sessions(self, limit: int = 100) -> list[SessionView]:
-        """Most recently used first."""
+        """Most recently used first; none of subagents."""
 
     async def log(self, session_id: str, start: int = 0, limit: int = -1) -> list[Message]:
         """The session's messages from `start` on, at most `limit` (below 0: all)."""

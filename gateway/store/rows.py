@@ -70,7 +70,11 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     resume: a stopped turn goes on, because somebody decided. recover: a turn whose runner died.
     `log_length` counts the entries of the log, the new user message included. `calls` and
     `decisions` belong to the step that is open, if one is. `cancel`: stop it at once, and why.
-    `log`: every entry before this turn's own message, where the claim was asked for it.
+    `log`: every entry before this turn's own message, where the claim was asked for it. `model`: the
+    configured one that was chosen for the session; empty for its agent's own.
+
+    Of a subagent's session: `parent`, whose call it works for; `root`, the outermost session; `depth`,
+    levels below that; `only`, what it is narrowed to. `told`: pendings that the turn had stopped for before.
     """
 
     kind: Literal["message", "resume", "recover"]
@@ -88,6 +92,17 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     grants: tuple[Grant, ...] = ()
     cancel: str = ""
     log: tuple[Message, ...] | None = None
+    model: str = ""
+    parent: str = ""
+    root: str = ""
+    depth: int = 0
+    only: tuple[tuple[str, ...], ...] = ()
+    told: tuple[str, ...] = ()
+
+    @property
+    def home(self) -> str:
+        """The outermost session: itself, or that whose subagent works here."""
+        return self.root or self.lease.session_id
 
     @property
     def run(self) -> int:
@@ -161,16 +176,68 @@ class Park(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """After a turn's last transaction: whether the session has more to do, and the outbox rows
-    that this runner already holds for sending."""
+    """After a turn's last transaction: whether the session has more to do, the outbox rows that this
+    runner already holds for sending, and other sessions that have something to go on with."""
 
     more: bool
     deliveries: tuple[Delivery, ...] = ()
+    wakes: tuple[str, ...] = ()
+
+
+class ChildOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of a subagent, on its way into the store. `lease`: of the turn that calls. `session`: the
+    conversation that it goes on with; empty: a new one. `only`: globs that this call narrows it to. The
+    limits: levels below the outermost session, subagents of the caller at work at once, calls of the
+    outermost session's turn, and of that session in a minute."""
+
+    lease: Lease
+    call_id: str
+    agent: str
+    text: str
+    session: str = ""
+    only: tuple[str, ...] = ()
+    max_depth: int
+    max_children: int
+    max_calls: int
+    rate: int
+    at: float
+
+
+ChildRefusal = Literal["", "depth", "children", "calls", "rate", "session", "busy"]
+
+
+class ChildBegun(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an order: the subagent's session, with the claim of its turn where it is new; or
+    why there is none."""
+
+    session_id: str = ""
+    claim: Claim | None = None
+    refused: ChildRefusal = ""
+
+
+class ChildState(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a subagent's session has come. `waits`: what it has stopped for, as it is in its checkpoint,
+    while all of that is open. `outcome`, `detail` and `text` of its last turn."""
+
+    status: SessionStatus
+    queued: int
+    turn_id: str
+    outcome: str = ""
+    detail: str = ""
+    text: str = ""
+    waits: tuple[Pending, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more comes of it by itself."""
+        return self.status == "idle" and self.queued == 0
 
 
 class PendingRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One pending with its place and its fate. Times in Unix seconds. `by` is in words, `actor`
-    in ids; both empty while open. `votes`: who has agreed so far. `attempt`: of the call."""
+    in ids; both empty while open. `votes`: who has agreed so far. `attempt`: of the call. `root`: the
+    outermost session, with a subagent's call that of whoever called it; `root_call`: the call there that it
+    works for; `works_for`: the agent there, empty where that is the session's own."""
 
     pending: Pending
     session_id: str
@@ -187,11 +254,29 @@ class PendingRecord(msgspec.Struct, frozen=True, kw_only=True):
     actor: str = ""
     decision: Resolution | None = None
     votes: tuple[str, ...] = ()
+    root: str = ""
+    root_call: str = ""
+    works_for: str = ""
 
     @property
     def id(self) -> str:
         """The pending's id."""
         return self.pending.pending_id
+
+    @property
+    def home(self) -> str:
+        """The session that people see it in: the outermost one."""
+        return self.root or self.session_id
+
+    @property
+    def home_agent(self) -> str:
+        """The agent there."""
+        return self.works_for or self.agent
+
+    @property
+    def home_call(self) -> str:
+        """The call there that waits."""
+        return self.root_call or self.pending.call_id
 
 
 class GrantRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -268,17 +353,24 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 
 class CardCopy(msgspec.Struct, frozen=True, kw_only=True):
     """One posted (or to be posted) copy of a card. `unsure`: it may exist more than once, or its
-    reference is not known yet, because a sender died or has not come back. `revealed`: it shows what
-    others have to ask for."""
+    reference is not known yet, because a sender died or has not come back. `dress`: what it shows of
+    its requests beside what every copy does, the payload of its row and of every redraw: `revealed` (true,
+    or the ids of the requests on it) what others have to ask for, `managed` more buttons."""
 
     key: ThreadKey
     refs: tuple[str, ...]
     unsure: bool
-    revealed: bool = False
+    dress: Json = {}
+
+    def reveals(self, pending_id: str) -> bool:
+        """Whether it shows all of this request."""
+        revealed = self.dress.get("revealed", False)
+        return pending_id in revealed if isinstance(revealed, list) else bool(revealed)
 
 
 class SessionView(msgspec.Struct, frozen=True, kw_only=True):
-    """A session as others see it."""
+    """A session as others see it. A subagent's has a `parent` and a `root`; what waits below a root
+    counts as the root's. `model`: see Claim."""
 
     id: str
     key: ThreadKey
@@ -291,6 +383,9 @@ class SessionView(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: float
     queued: int = 0
     open_pendings: int = 0
+    parent: str = ""
+    root: str = ""
+    model: str = ""
 
 
 class TurnView(msgspec.Struct, frozen=True, kw_only=True):
@@ -314,23 +409,27 @@ class TurnView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that the gateway itself said. `after` entries of the log came before it."""
+    """Something that was said beside the conversation. `after` entries of the log came before it. `file`: the
+    name of a file that comes with it (see Store.posted_file); empty for none."""
 
     text: str
     at: float
     after: int
+    id: int = 0
+    file: str = ""
 
 
 class StopDone(msgspec.Struct, frozen=True, kw_only=True):
     """What /stop or /new found: a turn was running, or about to go on after a decision; these
     pendings were closed; so many messages still wait. `session_id`: the session that was stopped,
-    empty when the thread has none."""
+    empty when the thread has none. `schedules`: how many wake the new session from now on."""
 
     session_id: str
     running: bool = False
     closed: tuple[PendingRecord, ...] = ()
     queued: int = 0
     new_session_id: str = ""
+    schedules: int = 0
 
 
 class Timer(msgspec.Struct, frozen=True, kw_only=True):

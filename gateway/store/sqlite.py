@@ -23,6 +23,9 @@ from gateway.store.rows import (
     CallRecord,
     CardCopy,
     Checked,
+    ChildBegun,
+    ChildOrder,
+    ChildState,
     Claim,
     Delivery,
     Ended,
@@ -48,14 +51,27 @@ from gateway.store.rows import (
     Verdict,
 )
 from gateway.store.sqlite_migrate import migrate, refuse_foreign
-from gateway.store.sqlite_ops import admitting, audit, grants, inbox, looking, outbox, people, timing, turns
+from gateway.store.sqlite_notes import SqliteNotes
+from gateway.store.sqlite_ops import (
+    admitting,
+    audit,
+    children,
+    grants,
+    inbox,
+    looking,
+    outbox,
+    people,
+    timing,
+    turns,
+)
 from gateway.store.sqlite_ops.codec import SQL
+from gateway.store.sqlite_schedules import SqliteSchedules
 from gateway.store.sqlite_writer import WAIT, Database, Writer, connect
 
 T = TypeVar("T")
 
 
-class SqliteStore:
+class SqliteStore(SqliteNotes, SqliteSchedules):
     """See gateway.store.base.Store for what each method promises."""
 
     def __init__(self, path: Path, *, clock: Clock | None = None, wait: float = WAIT) -> None:
@@ -249,6 +265,12 @@ class SqliteStore:
     async def park(self, lease: Lease, park: Park, now: float) -> Ended:
         return await self._submit(lambda db: turns.park(db, lease, park, now))
 
+    async def begin_child(self, order: ChildOrder) -> ChildBegun:
+        return await self._submit(lambda db: children.begin(db, order, self.runner))
+
+    async def child_state(self, session_id: str) -> ChildState | None:
+        return await self._read(lambda db: children.state(db, session_id))
+
     async def full_result(self, session_id: str, call_id: str) -> str | None:
         return await self._read(lambda db: looking.full_result(db, session_id, call_id))
 
@@ -265,6 +287,9 @@ class SqliteStore:
         self, key: ThreadKey, agent: str, tenant: str, by: str, actor: Actor, now: float
     ) -> StopDone:
         return await self._submit(lambda db: people.fresh_session(db, key, agent, tenant, by, actor, now))
+
+    async def set_model(self, session_id: str, model: str, by: str, actor: Actor, now: float) -> bool:
+        return await self._submit(lambda db: people.set_model(db, session_id, model, by, actor, now))
 
     async def resolve(self, verdict: Verdict, *, claim: bool = False, have: Have | None = None) -> Resolved:
         def decide(db: sqlite3.Connection) -> Resolved:
@@ -357,8 +382,12 @@ class SqliteStore:
     async def part_sent(self, delivery_id: int, ref: str, now: float) -> None:
         await self._submit(lambda db: outbox.part_sent(db, delivery_id, ref))
 
-    async def sent(self, delivery_id: int, ref: str | None, now: float) -> list[Delivery]:
-        return await self._submit(lambda db: outbox.sent(db, delivery_id, ref, self.runner, now), hurry=False)
+    async def sent(
+        self, delivery_id: int, ref: str | None, now: float, *, opened: ThreadKey | None = None
+    ) -> list[Delivery]:
+        return await self._submit(
+            lambda db: outbox.sent(db, delivery_id, ref, self.runner, now, opened), hurry=False
+        )
 
     async def retry_later(self, delivery_id: int, at: float, error: str, *, unsure: bool = False) -> None:
         await self._submit(lambda db: outbox.retry_later(db, delivery_id, at, error, unsure))

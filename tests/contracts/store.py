@@ -6,12 +6,15 @@ opened on its data.
 
 from __future__ import annotations
 
+from tests.contracts.store_children import ChildContract
 from tests.contracts.store_grants import GrantContract
 from tests.contracts.store_inbox import InboxContract
+from tests.contracts.store_notes import NoteContract
 from tests.contracts.store_outbox import OutboxContract
 from tests.contracts.store_people import PeopleContract
 from tests.contracts.store_record import RecordContract
 from tests.contracts.store_scene import StoreHarness
+from tests.contracts.store_schedules import ScheduleContract
 from tests.contracts.store_stops import StopContract
 from tests.contracts.store_timers import TimerContract
 from tests.contracts.store_turns import TurnContract
@@ -26,7 +29,10 @@ class StoreContract(
     GrantContract,
     StopContract,
     OutboxContract,
+    NoteContract,
     RecordContract,
     TimerContract,
+    ScheduleContract,
+    ChildContract,
 ):
     """All of it."""

@@ -43,6 +43,7 @@ TABLES = {
     "deliveries",
     "timers",
     "audit",
+    "notes",
 }
 
 
@@ -133,7 +134,7 @@ class RecordContract:
         assert [t.id for t in await store.due_timers(now + 60)] == [due[1].id]
         assert len(await store.due_timers(now + 60, limit=0)) == 0
 
-    async def test_there_are_exactly_twelve_tables(self, harness: StoreHarness, store: Store) -> None:
+    async def test_there_are_exactly_thirteen_tables(self, harness: StoreHarness, store: Store) -> None:
         counts = {table: await harness.rows(table) for table in TABLES}
         assert set(counts.values()) == {0}
         assert await harness.tables() == TABLES | {"schema_migrations"}

@@ -166,3 +166,44 @@ class StopContract:
         assert done == StopDone(session_id="", new_session_id=done.new_session_id)
         accepted = await say(store, "hello", harness.clock)
         assert accepted.session_id == done.new_session_id
+
+    async def test_a_chosen_model_is_in_every_claim_of_its_session_from_then_on(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
+        claim = await begun(store, harness.clock)
+        session = claim.lease.session_id
+        assert claim.model == ""
+        assert await store.set_model(session, "large", "Ann", ANN, harness.clock.now())
+        assert await store.set_model("s_none", "large", "Ann", ANN, harness.clock.now()) is False
+        view = await store.session(session)
+        assert view is not None and view.model == "large"
+        await say(store, "waits", harness.clock)
+        await finished(store, claim, harness.clock)
+        queued = await store.claim(session, harness.clock.now())
+        assert queued is not None and queued.model == "large"
+        await store.release(queued.lease)
+        again = await store.claim(session, harness.clock.now())
+        assert again is not None and (again.kind, again.model) == ("recover", "large")
+        await finished(store, again, harness.clock)
+        assert (await begun(store, harness.clock)).model == "large"
+        assert [line.kind for line in await store.audit_lines()].count("model") == 1
+
+    async def test_a_chosen_model_answers_also_where_a_turn_goes_on(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
+        stop = await waiting(store, harness.clock)
+        await store.set_model(stop.session_id, "large", "Ann", ANN, harness.clock.now())
+        await word(store, stop.pendings[0], harness.clock)
+        claim = await store.claim(stop.session_id, harness.clock.now())
+        assert claim is not None and (claim.kind, claim.model) == ("resume", "large")
+        await store.set_model(stop.session_id, "", "Ann", ANN, harness.clock.now())
+        await finished(store, claim, harness.clock)
+        assert (await begun(store, harness.clock)).model == ""
+
+    async def test_a_fresh_session_has_its_agents_own_model(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
+        claim = await begun(store, harness.clock)
+        await store.set_model(claim.lease.session_id, "large", "Ann", ANN, harness.clock.now())
+        await store.fresh_session(KEY, "ops", "", "Ann", ANN, harness.clock.now())
+        assert (await begun(store, harness.clock)).model == ""

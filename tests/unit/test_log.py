@@ -196,3 +196,23 @@ def test_a_json_line_is_one_object_with_the_traceback_in_it() -> None:
     assert decoded["traceback"].endswith("ValueError: first\nsecond")
     assert decoded["time"].endswith("Z")
     assert "ERROR a.b: line" in TextFormatter().format(record)
+
+
+def test_without_tracebacks_every_error_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, root = io.StringIO(), logging.getLogger()
+    before = root.level, list(root.handlers)
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    try:
+        setup_logging("DEBUG", secrets=[SIGNING], tracebacks=False)
+        try:
+            raise ValueError(f"two\nlines, {SIGNING}")
+        except ValueError:
+            logging.getLogger("test").exception("it failed")
+        logging.getLogger("test").warning("a stack", stack_info=True)
+    finally:
+        root.setLevel(before[0])
+        root.handlers[:] = before[1]
+    first, second = stream.getvalue().splitlines()
+    assert first.endswith(f"ERROR test: it failed: ValueError: two lines, {MASK}")
+    assert second.endswith("WARNING test: a stack")

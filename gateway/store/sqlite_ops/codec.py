@@ -83,7 +83,8 @@ def call_record(row: Row) -> CallRecord:
 def pending_record(row: Row) -> PendingRecord:
     """From the columns of pending."""
     _id, session_id, turn_id, agent, attempt, state, current, body, requester, requested_at = row[:10]
-    votes, decision, by, actor, decided_at, channel, workspace, conversation, thread = row[10:]
+    votes, decision, by, actor, decided_at, channel, workspace, conversation, thread = row[10:19]
+    root, root_call, works_for = row[19:]
     return PendingRecord(
         pending=_PENDING.decode(body),
         session_id=session_id,
@@ -100,6 +101,9 @@ def pending_record(row: Row) -> PendingRecord:
         actor=actor,
         decision=read_resolution(decision),
         votes=tuple(json.loads(votes)),
+        root=root,
+        root_call=root_call,
+        works_for=works_for if works_for and root != session_id else "",
     )
 
 

@@ -50,7 +50,7 @@ def accept(
     if not free:
         if ahead == 0:
             ahead = _queued(db, session_id) - 1
-        waiting = db.execute(SQL["open_pendings"], (session_id,))
+        waiting = db.execute(SQL["open_below"], (session_id,))
         return Accepted(
             outcome="queued",
             session_id=session_id,
@@ -91,7 +91,7 @@ def _body(incoming: Incoming) -> str:
 def _open_session(db: Connection, session_id: str, key: ThreadKey, incoming: Incoming) -> Row:
     at, agent, tenant = incoming.received_at, incoming.agent, incoming.tenant
     insert_session(db, session_id, key, agent, tenant, at)
-    return (session_id, agent, tenant, "idle", 0, 0, 0, 0)
+    return (session_id, agent, tenant, "idle", 0, 0, 0, 0, "")
 
 
 def insert_session(
@@ -111,9 +111,11 @@ def begin_turn(
     message_id: str,
     runner: str,
     at: float,
+    root: str = "",
 ) -> Claim:
-    """Take the lease, write the user message and the turn. `head`: columns of session_head."""
-    session_id, agent, tenant, _status, _generation, epoch, turns, log_length = head
+    """Take the lease, write the user message and the turn. `head`: columns of session_head. `root`: of a
+    subagent's session."""
+    session_id, agent, tenant, _status, _generation, epoch, turns, log_length, model = head
     turn_id = turn_id_of(session_id, turns + 1)
     until, title = at + LEASE_SECONDS, message.text[:60]
     db.execute(SQL["claim_session"], (runner, until, turn_id, 1, 1, at, title, session_id))
@@ -132,7 +134,8 @@ def begin_turn(
         message_id=message_id,
         log_length=log_length + 1,
         message=message,
-        grants=tuple(grant(r) for r in db.execute(SQL["grants_of"], (agent, session_id, at))),
+        model=model,
+        grants=tuple(grant(r) for r in db.execute(SQL["grants_of"], (agent, root or session_id, at))),
     )
 
 

@@ -58,7 +58,8 @@ def seen(db: Connection, channel: str, limit: int) -> list[tuple[ThreadKey, str]
 
 def sessions(db: Connection, limit: int) -> list[SessionView]:
     """See Store.sessions."""
-    rows = db.execute(SQL["session_view"] + " ORDER BY s.updated_at DESC LIMIT ?", (limit,))
+    tail = " WHERE s.parent = '' ORDER BY s.updated_at DESC LIMIT ?"
+    rows = db.execute(SQL["session_view"] + tail, (limit,))
     return [_session(row) for row in rows]
 
 
@@ -75,6 +76,9 @@ def _session(row: Row) -> SessionView:
         updated_at=row[11],
         queued=row[12],
         open_pendings=row[13],
+        parent=row[14],
+        root=row[15],
+        model=row[16],
     )
 
 
@@ -85,8 +89,12 @@ def log(db: Connection, session_id: str, start: int, limit: int) -> list[Message
 
 def notices(db: Connection, session_id: str) -> list[Notice]:
     """See Store.notices."""
-    rows = db.execute(SQL["notices"], (session_id,))
-    return [Notice(text=loads(payload)["text"], at=at, after=after) for payload, at, after in rows]
+    found = []
+    for body, at, after, id_ in db.execute(SQL["notices"], (session_id,)):
+        payload = loads(body)
+        name = payload["file"]["name"] if "file" in payload else ""
+        found.append(Notice(text=payload["text"], at=at, after=after, id=id_, file=name))
+    return found
 
 
 def queued_texts(db: Connection, session_id: str) -> list[tuple[str, str]]:
@@ -157,8 +165,8 @@ def pendings(
     if open_only:
         where.append("p.state = 'open'")
     if session_id:
-        where.append("p.session_id = ?")
-        values.append(session_id)
+        where.append("(p.root = ? OR p.session_id = ?)")
+        values += (session_id, session_id)
     if code:
         where.append("p.code = ?")
         values.append(code)

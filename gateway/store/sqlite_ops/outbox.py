@@ -12,6 +12,7 @@ from sqlite3 import Connection
 
 from gateway.messages import Json, ThreadKey
 from gateway.store.rows import CardCopy, Delivery, Outgoing
+from gateway.store.sqlite_ops import scheduling
 from gateway.store.sqlite_ops.codec import SQL, Row, delivery, dumps
 
 
@@ -86,17 +87,26 @@ def part_sent(db: Connection, delivery_id: int, ref: str) -> None:
     db.execute(SQL["delivery_part"], (ref, delivery_id))
 
 
-def sent(db: Connection, delivery_id: int, ref: str | None, runner: str, now: float) -> list[Delivery]:
+def sent(
+    db: Connection,
+    delivery_id: int,
+    ref: str | None,
+    runner: str,
+    now: float,
+    opened: ThreadKey | None = None,
+) -> list[Delivery]:
     """See Store.sent. A card of which something was decided while it was on its way is redrawn."""
     row = db.execute(SQL["delivery_sent"], (now, ref, ref, delivery_id)).fetchone()
     if row is None:
         return []
     kind, pending_id, refs = row[5], row[6], json.loads(row[7])
     following = _next(db, row[:5], runner, now)
+    if opened is not None and (opening := json.loads(row[8]).get("opens")) is not None:
+        scheduling.opened(db, opening, opened, runner, now)
     _settle(db, kind, pending_id, row[4])
     if kind == "card" and refs and _states(db, pending_id) - {"open"}:
         key = ThreadKey(*row[:4])
-        redraw = _redraw(key, pending_id, refs[-1], bool(row[8]))
+        redraw = _redraw(key, pending_id, refs[-1], json.loads(row[8]))
         following += enqueue(db, [redraw], runner, now)
     return following
 
@@ -115,7 +125,7 @@ def give_up(db: Connection, delivery_id: int, error: str, runner: str, now: floa
 def card_copies(db: Connection, pending_id: str) -> list[CardCopy]:
     """See Store.card_copies."""
     copies = []
-    for channel, workspace, conversation, thread, refs, state, attempts, doubtful, revealed in db.execute(
+    for channel, workspace, conversation, thread, refs, state, attempts, doubtful, payload in db.execute(
         SQL["card_copies"], (pending_id,)
     ):
         copies.append(
@@ -123,7 +133,7 @@ def card_copies(db: Connection, pending_id: str) -> list[CardCopy]:
                 key=ThreadKey(channel, workspace, conversation, thread),
                 refs=tuple(json.loads(refs)),
                 unsure=bool(doubtful) or attempts > (1 if state == "sent" else 0),
-                revealed=bool(revealed),
+                dress=json.loads(payload),
             )
         )
     return copies
@@ -134,7 +144,7 @@ def adopt_card(db: Connection, pending_id: str, key: ThreadKey, ref: str, now: f
     card = db.execute(SQL["card_of"], (pending_id,)).fetchone()[0]
     db.execute(SQL["adopt_card"], (*key, card, ref, now, now, now))
     if _states(db, card) - {"open"}:
-        enqueue_later(db, [_redraw(key, card, ref, revealed=False)], now)
+        enqueue_later(db, [_redraw(key, card, ref, {})], now)
 
 
 def _settle(db: Connection, kind: str, pending_id: str, ref: str) -> None:
@@ -152,20 +162,21 @@ def redraws_of(db: Connection, pending_id: str) -> list[Outgoing]:
     """One redraw for every copy of a pending's card that is out there."""
     row = db.execute(SQL["card_of"], (pending_id,)).fetchone()
     copies = {(copy.key, copy.refs[-1]): copy for copy in card_copies(db, pending_id) if copy.refs}
-    return [_redraw(key, row[0], ref, copy.revealed) for (key, ref), copy in copies.items()]
+    return [_redraw(key, row[0], ref, copy.dress) for (key, ref), copy in copies.items()]
 
 
-def _redraw(key: ThreadKey, card: str, ref: str, revealed: bool) -> Outgoing:
-    payload: Json = {"revealed": True} if revealed else {}
-    return Outgoing(key=key, kind="redraw", payload=payload, pending_id=card, ref=ref)
+def _redraw(key: ThreadKey, card: str, ref: str, dress: Json) -> Outgoing:
+    """`dress`: the payload of the card, which is drawn again in the same way."""
+    return Outgoing(key=key, kind="redraw", payload=dress, pending_id=card, ref=ref)
 
 
-def enqueue_later(db: Connection, rows: Sequence[Outgoing], now: float) -> None:
-    """Add rows without claiming them: whoever looks next sends them."""
+def enqueue_later(db: Connection, rows: Sequence[Outgoing], now: float) -> int:
+    """Add rows without claiming them: whoever looks next sends them. The id of the first, 0 for none."""
+    ids = []
     for row in rows:
         if row.kind == "redraw":
             db.execute(SQL["drop_older_redraws"], (row.pending_id, row.ref, *row.key))
-        db.execute(
+        added = db.execute(
             SQL["insert_delivery"],
             (
                 *row.key,
@@ -182,12 +193,14 @@ def enqueue_later(db: Connection, rows: Sequence[Outgoing], now: float) -> None:
                 now,
             ),
         )
+        ids.append(added.lastrowid or 0)
+    return ids[0] if ids else 0
 
 
 def redraw_stale(db: Connection, now: float) -> int:
     """See Store.redraw_cards."""
     rows = db.execute(SQL["stale_cards"]).fetchall()
-    stale = [_redraw(ThreadKey(*row[:4]), row[4], row[5], bool(row[6])) for row in rows]
+    stale = [_redraw(ThreadKey(*row[:4]), row[4], row[5], json.loads(row[6])) for row in rows]
     enqueue_later(db, stale, now)
     return len(stale)
 
@@ -195,5 +208,11 @@ def redraw_stale(db: Connection, now: float) -> int:
 def move_thread(db: Connection, old: ThreadKey, new: ThreadKey) -> None:
     """See Store.move_thread."""
     there = (new.workspace, new.conversation, old.channel, old.workspace, old.conversation)
-    for statement in ("move_threads", "move_sessions", "move_deliveries"):
+    for statement in (
+        "move_threads",
+        "move_sessions",
+        "move_deliveries",
+        "move_schedule_places",
+        "move_notes",
+    ):
         db.execute(SQL[statement], there)

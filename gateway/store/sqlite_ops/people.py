@@ -130,6 +130,7 @@ def _decided(db: Connection, record: PendingRecord, verdict: Verdict) -> Resolve
         if verdict.stops_batch:
             by = Supersede(by="denial")
             _supersede_open(db, record.session_id, by, verdict.by, verdict.actor, verdict.at)
+            _close_below(db, record.session_id, by, verdict.by, verdict.actor, verdict.at)
         if verdict.resolution.feedback and verdict.stops_batch:  # else the result carries it
             text = user(verdict.resolution.feedback, author=verdict.by)
             identity = f"{record.id}{FEEDBACK}"
@@ -176,7 +177,7 @@ def _grant(db: Connection, record: PendingRecord, verdict: Verdict) -> None:
     if not isinstance(resolution, Approve) or resolution.scope == "once":
         return
     args = resolution.edited_args if resolution.edited_args is not None else record.pending.args
-    session = record.session_id if resolution.scope == "session" else ""
+    session = record.home if resolution.scope == "session" else ""
     grant_id = new_id("g")
     db.execute(
         SQL["insert_grant"],
@@ -269,6 +270,34 @@ def supersede_open(db: Connection, session_id: str, cause: str, at: float) -> No
     _supersede_open(db, session_id, Supersede(by=cause), cause, NOBODY, at)
 
 
+def close_calls(db: Connection, session_id: str, call_ids: Sequence[str], at: float) -> None:
+    """These calls are answered: subagents that still work for them end, and all below them."""
+    row = db.execute(SQL["has_children"], (session_id,)).fetchone()
+    for call_id in call_ids if row is not None else ():
+        child = db.execute(SQL["subagent_of_call"], (row[0], session_id, call_id)).fetchone()
+        if child is not None:
+            how = Supersede(by="the end of its caller's step")
+            _close_child(db, child[0], how, how.by, NOBODY, at)
+
+
+def _close_below(
+    db: Connection, session_id: str, how: Supersede, by: str, actor: Actor, at: float
+) -> list[str]:
+    """End everything that works below a session: what runs is asked to stop, what is open is closed, what
+    waits is dropped. The ids of what was closed."""
+    children = [row[0] for row in db.execute(SQL["children_to_close"], (session_id,)).fetchall()]
+    return [
+        pending_id for child in children for pending_id in _close_child(db, child, how, by, actor, at)
+    ]
+
+
+def _close_child(db: Connection, child: str, how: Supersede, by: str, actor: Actor, at: float) -> list[str]:
+    closed = _supersede_open(db, child, how, by, actor, at)
+    db.execute(SQL["ask_to_stop"], (how.by if by == how.by else f"{how.by} by {by}", at, child))
+    db.execute(SQL["drop_queued"], (child,))
+    return closed + _close_below(db, child, how, by, actor, at)
+
+
 def _superseded(
     db: Connection, rows: Sequence[tuple[str]], how: Supersede, by: str, actor: Actor, at: float
 ) -> list[str]:
@@ -304,7 +333,9 @@ def stop(
         head = db.execute(SQL["claim_head"], (session_id,)).fetchone()
         if head is None or head[12] != turn_id:
             return StopDone(session_id=session_id)
-    closed = _supersede_open(db, session_id, Supersede(by=cause), by, actor, now)
+    how = Supersede(by=cause)
+    closed = _supersede_open(db, session_id, how, by, actor, now)
+    closed += _close_below(db, session_id, how, by, actor, now)
     asked = db.execute(SQL["ask_to_stop"], (f"{cause} by {by}", now, session_id)).fetchone()
     queued = db.execute(SQL["queued_count"], (session_id,)).fetchone()[0]
     records = [pending(db, pending_id) for pending_id in closed]
@@ -362,6 +393,14 @@ def give(db: Connection, given: Given) -> PendingRecord | None:
     return pending(db, record.id)
 
 
+def set_model(db: Connection, session_id: str, model: str, by: str, actor: Actor, now: float) -> bool:
+    """See Store.set_model."""
+    if db.execute(SQL["set_session_model"], (model, session_id)).rowcount == 0:
+        return False
+    append_audit(db, now, "model", str(actor), {"by": by, "model": model}, session_id=session_id)
+    return True
+
+
 def fresh_session(
     db: Connection, key: ThreadKey, agent: str, tenant: str, by: str, actor: Actor, now: float
 ) -> StopDone:
@@ -369,8 +408,11 @@ def fresh_session(
     stopped = stop(db, key, "", by, actor, "/new", now)
     new = new_id("s")
     insert_session(db, new, key, agent, tenant, now)
+    schedules = 0
     if stopped.session_id:
         db.execute(SQL["move_queued"], (new, stopped.session_id))
+        moved = db.execute(SQL["move_schedules"], {"new": new, "old": stopped.session_id})
+        schedules = moved.rowcount
     append_audit(db, now, "new_session", str(actor), {"by": by, "after": stopped.session_id}, session_id=new)
     return StopDone(
         session_id=stopped.session_id,
@@ -378,4 +420,5 @@ def fresh_session(
         closed=stopped.closed,
         queued=stopped.queued,
         new_session_id=new,
+        schedules=schedules,
     )

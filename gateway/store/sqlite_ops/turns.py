@@ -3,8 +3,12 @@ transaction; every write names runner and epoch first."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from sqlite3 import Connection
+from typing import Any
+
+import msgspec
 
 from gateway.approvals import Pending
 from gateway.errors import LeaseLost
@@ -59,10 +63,21 @@ def _claim(db: Connection, session_id: str, runner: str, now: float) -> Claim | 
         taken = take_queued(db, session_id)
         if taken is not None:
             message_id, queued = taken
-            head = (session_id, row[5], row[6], status, 0, row[8], row[13], row[14])
+            head = (session_id, row[5], row[6], status, 0, row[8], row[13], row[14], row[20])
             key = ThreadKey(*row[1:5])
-            return begin_turn(db, head, key, queued.message, queued.actor, message_id, runner, now)
+            begun = begin_turn(
+                db, head, key, queued.message, queued.actor, message_id, runner, now, root=row[16]
+            )
+            return msgspec.structs.replace(begun, **kin(row))
     return None
+
+
+def kin(row: Row) -> dict[str, Any]:
+    """Of a claim: where a subagent's session belongs. From the columns of claim_head."""
+    if not row[15]:
+        return {}
+    only = tuple(tuple(globs) for globs in json.loads(row[19]))
+    return {"parent": row[15], "root": row[16], "depth": row[18], "only": only}
 
 
 def _take_over(db: Connection, row: Row, runner: str, now: float) -> Claim:
@@ -99,11 +114,14 @@ def _existing(db: Connection, row: Row, runner: str, turn_id: str, kind: str, no
         requester=read_actor(requester),
         message_id=message_id,
         log_length=row[14],
+        model=row[20],
         spent=read_spent(spent),
         calls=calls,
         decisions=decisions,
-        grants=tuple(grant(r) for r in db.execute(SQL["grants_of"], (agent, session_id, now))),
+        grants=tuple(grant(r) for r in db.execute(SQL["grants_of"], (agent, row[16] or session_id, now))),
         cancel=row[11],
+        told=tuple(r[0] for r in db.execute(SQL["outstanding_ids"], (session_id,))),
+        **kin(row),
     )
 
 
@@ -238,15 +256,17 @@ def results(
     """See Store.results."""
     said = take_all_queued(db, lease.session_id) if steer else []
     _append(db, lease, [message, *said], hold(db, lease, 1 + len(said), now), now)
-    for result in message.results:
-        db.execute(SQL["calls_answered"], (lease.session_id, result.tool_use_id))
-    _close_batch(db, lease.session_id, now)
+    _close_batch(db, lease.session_id, message.results, now)
     db.execute(SQL["add_events"], (events, *turn_place(lease.turn_id)))
     return said
 
 
-def _close_batch(db: Connection, session_id: str, now: float) -> None:
-    """The step is answered: nobody can decide about it any more, whoever was still asked."""
+def _close_batch(db: Connection, session_id: str, answers: Sequence[ToolResult], now: float) -> None:
+    """The step is answered: nobody can decide about it any more, whoever was still asked, and no
+    subagent works for it any more."""
+    for result in answers:
+        db.execute(SQL["calls_answered"], (session_id, result.tool_use_id))
+    people.close_calls(db, session_id, [result.tool_use_id for result in answers], now)
     db.execute(SQL["delete_checkpoint"], (session_id,))
     states = db.execute(SQL["close_batch"], (session_id,)).fetchall()
     if ("open",) in states:
@@ -263,12 +283,16 @@ def finish(db: Connection, lease: Lease, end: TurnEnd, now: float) -> Ended:
     """See Store.finish."""
     _end(db, lease, end, "done", "idle", "", now)
     answered = [result for message in end.messages for result in message.results]
-    for result in answered:
-        db.execute(SQL["calls_answered"], (lease.session_id, result.tool_use_id))
     if answered:
-        _close_batch(db, lease.session_id, now)
+        _close_batch(db, lease.session_id, answered, now)
     more = db.execute(SQL["next_queued"], (lease.session_id,)).fetchone() is not None
-    return Ended(more=more, deliveries=_outgoing(db, lease, end.outgoing, now))
+    wakes = () if more else _wake_parent(db, lease.session_id, now)
+    return Ended(more=more, deliveries=_outgoing(db, lease, end.outgoing, now), wakes=wakes)
+
+
+def _wake_parent(db: Connection, session_id: str, now: float) -> tuple[str, ...]:
+    """Whoever has stopped for this subagent's session looks at it again."""
+    return tuple(row[0] for row in db.execute(SQL["wake_parent"], (now, session_id)).fetchall())
 
 
 def _end(db: Connection, lease: Lease, end: TurnEnd, turn: str, session: str, cancel: str, now: float) -> Row:
@@ -309,7 +333,7 @@ def park(db: Connection, lease: Lease, stop: Park, now: float) -> Ended:
     decided = any(
         record.state != "open" for record in open_batch(db, lease.session_id)[1] if record.id in asked_again
     )
-    status = "ready" if decided or cancel else "pending"
+    status = "ready" if decided or cancel or _moved_below(db, stop) else "pending"
     row = _end(db, lease, stop.end, "parked", status, cancel, now)
     generation = row[1]
     requester = db.execute(SQL["turn_origin"], turn_place(lease.turn_id)).fetchone()[0]
@@ -323,7 +347,17 @@ def park(db: Connection, lease: Lease, stop: Park, now: float) -> Ended:
         SQL["insert_checkpoint"],
         (lease.session_id, lease.turn_id, row[0] - 1 + len(stop.end.messages), dumps(stop.checkpoint), now),
     )
-    return Ended(more=status == "ready", deliveries=_outgoing(db, lease, stop.end.outgoing, now))
+    wakes = _wake_parent(db, lease.session_id, now) if status == "pending" else ()
+    return Ended(
+        more=status == "ready", deliveries=_outgoing(db, lease, stop.end.outgoing, now), wakes=wakes
+    )
+
+
+def _moved_below(db: Connection, stop: Park) -> bool:
+    """Whether something that a subagent waits for was decided while this run was busy."""
+    below = [p.pending_id for p in stop.checkpoint.outstanding.values() if p.session]
+    states = [db.execute(SQL["pending_state"], (pending_id,)).fetchone() for pending_id in below]
+    return any(state is None or state[0] != "open" for state in states)
 
 
 def _insert_pending(
@@ -347,6 +381,7 @@ def _insert_pending(
             now,
             pending.expires_at,
             pending.card_id,
+            lease.session_id,
         ),
     )
     timing.insert_timers(db, pending, now)

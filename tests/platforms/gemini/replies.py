@@ -53,6 +53,7 @@ def retry_in(delay: str) -> Json:
 class Say:
     """Answer with these parts (see `text`, `call`, `think`).
 
+    token: what the rest can be asked for with, where the finish is CONTINUATION.
     finish: why it ends; None: it never says. blocked: the prompt's blockReason, without candidates.
     cut: what happens after `after` chunks: a clean end, a dropped connection, an error of this code, an
     error without a code, or an event that is not JSON. hold: wait for this before the first chunk.
@@ -65,6 +66,7 @@ class Say:
     cut: Literal["", "end", "drop", "503", "429", "400", "bare", "garbage", "list"] = ""
     after: int = 0
     hold: asyncio.Event | None = None
+    token: str = ""
 
 
 Step = Fail | Say
@@ -107,7 +109,7 @@ def chunks(step: Say, model: str, tokens: int) -> Iterator[Json]:
     for part in step.parts:
         for piece in _pieces(part):
             yield {"candidates": [{"content": {"role": "model", "parts": [piece]}, "index": 0}], **common}
-    last: Json = {"index": 0}
+    last: Json = {"index": 0, **({"continuationToken": step.token} if step.token else {})}
     if step.finish is not None:
         last["finishReason"] = step.finish
         yield {"candidates": [last], **common}

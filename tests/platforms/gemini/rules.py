@@ -114,6 +114,7 @@ def _contents(body: Json, model: str) -> None:
     contents = body.get("contents")
     if not contents:
         raise Refused("* GenerateContentRequest.contents: contents is not specified")
+    ids: set[str] = set()
     for index, content in enumerate(contents):
         place = f"contents[{index}]"
         _known(content, {"role", "parts"}, place)
@@ -123,7 +124,7 @@ def _contents(body: Json, model: str) -> None:
             raise Refused(f"* GenerateContentRequest.{place}.parts: contents.parts must not be empty.")
         for number, part in enumerate(content["parts"]):
             _part(f"{place}.parts[{number}]", content["role"], part, model)
-        _turns(index, contents)
+        _turns(index, contents, ids)
     if contents[-1]["role"] == "model":
         raise Refused("Please ensure that multiturn requests end with a user role or a function response.")
     if is_strict(model):
@@ -198,7 +199,7 @@ def _of(content: Json, kind: str) -> list[Json]:
     return [part[kind] for part in content["parts"] if kind in part]
 
 
-def _turns(index: int, contents: list[Json]) -> None:
+def _turns(index: int, contents: list[Json], ids: set[str]) -> None:
     """Calls and responses: adjacent, as many of these as of those, in the same order."""
     content = contents[index]
     before = contents[index - 1] if index else None
@@ -218,11 +219,10 @@ def _turns(index: int, contents: list[Json]) -> None:
             "Please ensure that the number of function response parts is equal to the number of "
             "function call parts of the function call turn."
         )
-    ids = [call["id"] for one in contents[:index] for call in _of(one, "functionCall") if "id" in call]
     for call in calls:
         if "id" in call and (not call["id"] or call["id"] in ids):
             raise Refused(f"function call id {call['id']!r} is not unique")
-        ids.append(call.get("id", ""))
+        ids.add(call.get("id", ""))
 
 
 def _signed(contents: list[Json]) -> None:

@@ -298,6 +298,16 @@ async def test_c067_every_reason_to_stop_has_its_meaning(setup: Setup, reason: s
             await setup.ask(user("go"))
 
 
+async def test_an_answer_in_instalments_is_one_reply_and_each_request_is_whole(setup: Setup) -> None:
+    first = Say(parts=(text("the first half, "),), finish="CONTINUATION", token="dG9rZW4=")
+    setup.server.script += [first, Say(parts=(text("and the second"),))]
+    reply = await setup.ask(user("go"))
+    assert (written(reply).text, reply.stop) == ("the first half, and the second", "end")
+    one, two = setup.server.accepted
+    assert two == {**one, "continuationToken": "dG9rZW4="}
+    assert reply.usage.output == 14
+
+
 @pytest.mark.parametrize("reason", [r.value for r in types.BlockedReason] + ["SOMETHING_NEW"])
 async def test_c067_a_blocked_prompt_is_a_refusal_and_nothing_is_kept(setup: Setup, reason: str) -> None:
     setup.server.script.append(Say(blocked=reason))

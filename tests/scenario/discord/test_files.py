@@ -136,7 +136,7 @@ async def test_a_file_that_the_agent_sends_comes_with_its_caption_into_the_threa
         running(house, server, agent=agent, model=model) as scene,
     ):
         asked = scene.call("the report please")
-        await scene.sees("May", asked)
+        await scene.sees("**May** @everyone", asked)
         await scene.sees("sent", asked)
         await scene.until(lambda: files_in(scene, asked), "the file")
         await scene.rest()

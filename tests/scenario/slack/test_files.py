@@ -212,7 +212,7 @@ async def test_a_file_that_the_agent_sends_comes_with_its_caption_into_the_threa
         running(house, server, transport=transport, agent=agent, model=model) as scene,
     ):
         asked = scene.call("the report please")
-        await scene.sees("May", thread=asked.ts)
+        await scene.sees("*May* @everyone", thread=asked.ts)
         await scene.sees("sent", thread=asked.ts)
         await scene.until(lambda: files_in(scene), "the file")
         await scene.rest()

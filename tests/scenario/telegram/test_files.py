@@ -240,8 +240,8 @@ async def test_a_file_that_the_agent_sends_comes_with_its_caption_before_the_ans
         await scene.until(lambda: len(server.from_bot(ADA)) == 3, "caption, file and answer")
         await scene.rest()
     texts = [message.get("text") for message in server.from_bot(ADA)]
-    assert sorted(filter(None, texts)) == ["May @everyone", "sent"]
+    assert sorted(filter(None, texts)) == ["May @\u2060everyone", "sent"]
     (document,) = [message["document"] for message in server.from_bot(ADA) if "document" in message]
     assert document["file_name"] == "may.csv"
     assert server.files[document["file_id"]]["content"] == b"a,b\n"
-    assert texts.index("May @everyone") + 1 == texts.index(None)
+    assert texts.index("May @\u2060everyone") + 1 == texts.index(None)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
+from gateway.app.following import Place, _due
 from gateway.app.hub import Hub, Piece
 from gateway.events import AssistantDelta, AssistantText, Event, SessionStarted, TurnDone
 from gateway.messages import Actor, ThreadKey
@@ -60,6 +62,20 @@ async def test_whoever_joins_late_hears_what_has_grown_so_far_and_nothing_older(
     run.say(AssistantText(text="newer"), DONE)
     with hub.listen("s") as listener:
         assert listener.take() == []
+
+
+async def test_a_reply_that_begins_anew_is_told_as_such_and_late_listeners_hear_the_new_one_only() -> None:
+    hub = Hub()
+    run = Run(hub)
+    with hub.listen("s") as listener:
+        run.say(BEGUN, *(AssistantDelta(text=text) for text in ("half a", " reply", "", "the", " whole")))
+        pieces = listener.take()
+        assert [piece.text for piece in pieces] == ["half a reply", "", "the whole"]
+        at = Place(number=1, turn_id="s.1", count=1)
+        told = [json.loads(event.data)["text"] for event in _due(pieces, at)]
+        assert (told, pieces) == (["", "the whole"], [])
+    with hub.listen("s") as late:
+        assert [piece.text for piece in late.take()] == ["the whole"]
 
 
 async def test_events_are_stored_ahead_once_per_step_and_only_while_somebody_watches() -> None:

@@ -97,6 +97,7 @@ async def test_what_is_decided_on_the_spot_is_on_record(tmp_path: Path) -> None:
     try:
         approver = Recorded(TerminalApprover(Typed("2", "1", "")), store, clock)
         assert await approver.decide_together(THREE[:2]) == {"p_1": Deny(), "p_2": Deny()}
+        approver.session_id = "s_1"
         assert await approver.decide(THREE[2]) == Approve()
         assert await approver.decide(THREE[0]) is None  # nothing was said, nothing is on record
         lines = list(reversed(await store.audit_lines()))
@@ -105,7 +106,7 @@ async def test_what_is_decided_on_the_spot_is_on_record(tmp_path: Path) -> None:
             ("denied", "p_2"),
             ("approved", "p_3"),
         ]
-        assert {line.actor for line in lines} == {"cli:local"}
+        assert {line.actor for line in lines} == {"cli:local"} and lines[2].session_id == "s_1"
         assert lines[2].body["args_hash"] == THREE[2].args_hash
     finally:
         await store.close()

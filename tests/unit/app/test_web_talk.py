@@ -114,6 +114,17 @@ async def test_a_command_is_carried_out_and_answered_at_once(scene: Scene) -> No
     assert "/stop" in frame.data["text"]
 
 
+async def test_a_model_is_chosen_for_one_session_and_named_by_its_status(house: House) -> None:
+    async with running(house, models=("main", "large")) as scene:
+        one, other = await scene.ask("hello"), await scene.ask("hello")
+        chosen = await scene.ask("/model large", one["session_id"])
+        assert chosen["text"] == "The model here is large from now on."
+        assert "There are: main, large" in (await scene.ask("/model huge", one["session_id"]))["text"]
+        assert "model large" in (await scene.ask("/status", one["session_id"]))["text"]
+        assert "model main" in (await scene.ask("/status", other["session_id"]))["text"]
+        assert one["usage"]["input"] > 0
+
+
 async def test_new_leads_to_a_fresh_session_and_takes_along_what_waits(scene: Scene) -> None:
     stopped = await scene.ask("pay A-1 30")
     waited = asyncio.create_task(scene.ask("later", stopped["session_id"]))

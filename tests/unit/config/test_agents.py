@@ -199,9 +199,50 @@ def test_two_tools_of_one_name_are_refused(build: Any) -> None:
     assert problem(build, "tools = ['tg_shop:tools', 'tg_shop:tools']").key == "agents.desk.tools"
 
 
-@pytest.mark.parametrize("line", ["skills = ['skills']", "subagents = ['desk']"])
-def test_what_an_agent_cannot_have_yet_is_refused_and_not_ignored(build: Any, line: str) -> None:
-    assert problem(build, line).key == f"agents.desk.{line.partition(' ')[0]}"
+def test_a_subagent_is_a_tool_of_its_name_with_what_it_says_about_itself(build: Any) -> None:
+    agents = build(
+        """
+        subagents = ["books", { agent = "ops", tools = ["read_*"] }]
+        max_depth = 2
+        [agents.books]
+        tool_description = "Keeps the books."
+        [agents.ops]
+        tool_description = "Runs things."
+        isolation = "process"
+        [gateway]
+        default_agent = "desk"
+        """
+    )
+    tools = {tool.name: tool for tool in agents["desk"].tools}
+    assert tools["books"].description == "Keeps the books." and tools["books"].safe
+    assert [(s.agent, s.only) for s in agents["desk"].subagents] == [("books", ()), ("ops", ("read_*",))]
+    assert (agents["desk"].max_depth, agents["ops"].isolation) == (2, "process")
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "says"),
+    [
+        ("subagents = ['desk']\n", "agents.desk.subagents", "desk -> desk"),
+        (
+            "tool_description = 'd'\nsubagents = ['a']\n[agents.a]\ntool_description = 'a'\n"
+            "subagents = ['b']\n[agents.b]\ntool_description = 'b'\nsubagents = ['desk']\n",
+            "agents.desk.subagents",
+            "desk -> a -> b -> desk",
+        ),
+        ("subagents = ['a']\n[agents.a]\n", "agents.a.tool_description", "desk calls this agent"),
+        ("subagents = [{ tools = ['x'] }]\n", "agents.desk.subagents[0]", "names no agent"),
+        ("subagents = [{ agent = 'desk', tool = ['x'] }]\n", "agents.desk.subagents[0]", "unknown key"),
+        ("subagents = [{ agent = 'desk', tools = [] }]\n", "agents.desk.subagents[0]", "no list of names"),
+        ("isolation = 'proces'\n", "agents.desk.isolation", "not possible"),
+        ("max_children = 0\n", "agents.desk.max_children", "1"),
+    ],
+)
+def test_subagents_that_cannot_work_are_refused_at_the_start(
+    build: Any, text: str, key: str, says: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        build(text)
+    assert key in str(caught.value) and says in str(caught.value)
 
 
 def test_rules_with_names_that_never_match_are_questionable(build: Any) -> None:

@@ -136,6 +136,7 @@ def test_all_problems_are_reported_at_once_with_their_keys(load: Any) -> None:
         (MINIMAL + "on_denial = 'stopp'\n", "agents.assistant.on_denial", "did you mean stop?"),
         (MINIMAL + "model = 'mainn'\n", "agents.assistant.model", "did you mean main?"),
         (MINIMAL + "failover = ['x']\n", "agents.assistant.failover[0]", "one of: main"),
+        (MINIMAL + "summary_model = 'mian'\n", "agents.assistant.summary_model", "did you mean main?"),
         (MINIMAL + "subagents = ['asistant']\n", "agents.assistant.subagents[0]", "did you mean assistant?"),
         (
             MINIMAL + "[gateway]\ndefault_agent = 'asistant'\n",
@@ -340,7 +341,18 @@ def test_a_date_in_a_condition_is_refused_with_its_key(problems: Any) -> None:
     [
         ("[mcp.a]\nrequired = true\n", "mcp.a"),
         ("[mcp.a]\ncommand = ['x']\nurl = 'https://x'\n", "mcp.a"),
-        ("[schedules.a]\nagent = 'assistant'\nthread = 'telegram:4'\ninstruction = 'x'\n", "schedules.a"),
+        ("[mcp.a__b]\ncommand = ['x']\n", "mcp.a__b"),
+        ("[mcp.a]\ncommand = ['x']\ntoken = 'secret-x'\n", "mcp.a.token"),
+        ("[mcp.a]\nurl = 'https://x'\nenv = { A = 'b' }\n", "mcp.a.env"),
+        ("[mcp.a]\nurl = 'https://x'\ntoken = 'secret-x'\nheaders = { authorization = 'x' }\n", "mcp.a.token"),
+        ("[mcp.a]\nurl = 'https://x'\nheaders = { X = 'env:NOT_SET' }\n", "mcp.a.headers"),
+        ("[mcp.a]\nurl = 'https://x'\nheaders = { 'X Y' = 'b' }\n", "mcp.a.headers"),
+        ("mcp = ['files/read_*']\n", "agents.assistant.mcp[0]"),
+        ("mcp = ['/x']\n", "agents.assistant.mcp[0]"),
+        (
+            "[schedules.a]\nagent = 'assistant'\nthread = 'web'\ninstruction = 'x'\n[channels.web]\n",
+            "schedules.a",
+        ),
         ("[webhooks.a]\nurl = 'https://x'\nsecret = 's3cret-x'\nevents = ['dne']\n", "webhooks.a.events[0]"),
         ("[models.b]\nprovider = 'scripted'\nscript = 'none.toml'\n", "models.b.script"),
         ("[channels.web]\nport = 70000\n", "channels.web.port"),
@@ -352,14 +364,26 @@ def test_a_table_that_does_not_fit_together_is_named(problems: Any, text: str, k
 
 def test_what_is_configured_but_not_available_is_listed_by_key(load: Any) -> None:
     config = load(
-        "[models.main]\nprovider = 'openai'\nmodel = 'm'\napi_key = 'k'\n[agents.assistant]\nskills = ['s']\n"
+        "[models.main]\nprovider = 'anthropic'\nmodel = 'm'\napi_key = 'k'\n[agents.assistant]\nskills = ['s']\n"
         "[[routes]]\nmatch = 'slack:T1:C5'\nagent = 'assistant'\n[mcp.a]\ncommand = ['x']\n"
     )
-    assert [line.partition(":")[0] for line in config.unsupported()] == [
-        "models.main.provider",
-        "agents.assistant.skills",
-        "mcp",
-    ]
+    assert config.unsupported() == []
+
+
+def test_tool_servers_are_read_with_their_secrets_and_agents_narrow_them(load: Any) -> None:
+    config = load(
+        MINIMAL + "mcp = ['files', 'db/read_*']\n[mcp.files]\ncommand = ['x']\n"
+        "env = { KEY = 'env:TOKEN', LEVEL = 'error' }\n"
+        "[mcp.db]\nurl = 'https://x/mcp'\ntoken = 'env:PAGER'\ntrust = true\ntimeout = '5s'\n"
+    )
+    assert config.agents["assistant"].mcp == (("files", "*"), ("db", "read_*"))
+    assert config.mcp["files"].env == {"KEY": "a-telegram-token", "LEVEL": "error"}
+    assert (config.mcp["db"].token, config.mcp["db"].timeout, config.mcp["db"].trust) == (
+        "pager-secret",
+        5.0,
+        True,
+    )
+    assert redact("a-telegram-token and error") == f"{MASK} and error"
 
 
 def test_administrators_as_a_group_may_talk_and_approve_and_are_no_operators(load: Any) -> None:
@@ -376,3 +400,11 @@ def test_a_configuration_cannot_be_changed(load: Any) -> None:
     with pytest.raises(AttributeError):
         config.gateway.drain = 1.0
     assert isinstance(config, msgspec.Struct)
+
+
+def test_a_webhook_is_told_of_what_it_can_be_told_of(load: Any, problems: Any) -> None:
+    hook = "[webhooks.pager]\nurl = 'https://x/hook'\nsecret = 'env:PAGER'\n"
+    assert load(MINIMAL + hook).unsupported() == []
+    assert list(problems(MINIMAL + hook + "events = ['done', 'tool:started']\n")) == [
+        "webhooks.pager.events[1]"
+    ]

@@ -293,6 +293,7 @@ def parts(house: House, talk: TalkChannel, agents: Sequence[Agent], **changes: A
         approvers=changes.pop("approvers", {}),
         routes=changes.pop("routes", [RouteRule(match="talk:w:ops", agent=agents[-1].name, tenant="acme")]),
         workspaces={"talk": "w"},
+        threaded=changes.pop("threaded", frozenset()),
     )
     given: dict[str, Any] = {
         "store": SqliteStore(house.folder / "gateway.db", clock=house.clock),

@@ -94,6 +94,9 @@ class TalkChannel:
         self.world.messages.append((target, message))
         return self._ref()
 
+    def below(self, target: ThreadKey, ref: MessageRef) -> ThreadKey:
+        return target if target.thread else target._replace(thread=f"below-{ref}")
+
     async def edit(self, ref: MessageRef, message: OutboundMessage) -> None:
         await self._call()
 

@@ -155,7 +155,8 @@ async def test_a_request_can_be_posted_again_and_passed_on_from_a_list(house: Ho
         data = edit.removesuffix("e") + "g"
         form = await inbound(office).form(press(data, None, listed=True))
         assert isinstance(form, Form) and [f.name for f in form.fields] == ["who"]
-        assert await inbound(office).faults(press(data, None, listed=True, values={"who": "?"})) == {}
+        told = await inbound(office).faults(press(data, None, listed=True, values={"who": "slack:bob"}))
+        assert "Copy member ID" in told["who"]
         await listed(house, office, "Pass on…", values={"who": "bob"})
         assert "may" in await office.press(ref, button(house.world.cards[ref], "Approve"))
         assert "Approved by Bob" in await office.press(
@@ -164,11 +165,17 @@ async def test_a_request_can_be_posted_again_and_passed_on_from_a_list(house: Ho
         assert house.ran == ["pay A-1 20"]
 
 
-async def test_what_a_list_offers_does_nothing_on_a_card_and_nothing_for_others(house: House) -> None:
+async def test_what_a_list_offers_does_nothing_for_others_nor_on_a_message_that_is_none_of_ours(
+    house: House,
+) -> None:
     async with running(house) as office:
         ref, edit = await paying(house, office)
         for choice in "pxg":
-            await office.press(ref, edit.removesuffix("e") + choice, values={"who": "bob"})
+            told = await office.press(ref, edit.removesuffix("e") + choice, values={"who": "bob"})
+            assert told == "This button is not one of this request's."
+            assert isinstance(await inbound(office).form(press(edit.removesuffix("e") + choice, ref)), str)
+            told = await office.press("r9999", edit.removesuffix("e") + choice, values={"who": "bob"})
+            assert "not known here" in told
         told = await listed(house, office, "Take back", user="eve")
         assert "may" in told.casefold() or "who" in told.casefold()
         assert [r.state for r in await office.pendings(open_only=False)] == ["open"]
@@ -183,6 +190,37 @@ async def test_a_press_on_an_old_screen_has_the_card_drawn_again(house: House) -
         house.world.cards[ref] = old  # as if the redraw had been lost
         assert "Already decided" in await office.press(ref, button(old, "Deny"))
         assert house.world.cards[ref].state == "decided"
+
+
+@pytest.mark.parametrize("choice", ["a", "d", "e", "f", "v"])
+async def test_whatever_is_pressed_on_an_old_screen_has_the_card_drawn_again(
+    house: House, choice: str
+) -> None:
+    async with running(house) as office:
+        ref, edit = await paying(house, office)
+        old = house.world.cards[ref]
+        await office.press(ref, button(old, "Approve"))
+        house.world.cards[ref] = old
+        data = edit.removesuffix("e") + choice
+        if choice in "ef":  # a form is asked for first
+            assert "Already decided" in str(await inbound(office).form(press(data, ref)))
+            await office.settle()
+        else:
+            assert "Already decided" in await office.press(ref, data, values={"who": "bob"})
+        assert house.world.cards[ref].state == "decided"
+
+
+async def test_choosing_and_deciding_all_on_an_old_screen_has_the_card_drawn_again(house: House) -> None:
+    house.plan["ask"] = [calls(call("ask_user", question="?", options=["a", "b"], multi=True)), "ok"]
+    house.plan["both"] = [calls(call("pay", order="A"), call("pay", order="B")), "ok"]
+    for text, label in (("ask", "a"), ("both", "Deny all (2)")):
+        async with running(house) as office:
+            await office.say(text)
+            ref, old = house.world.card()
+            await office.say("/stop")
+            house.world.cards[ref] = old
+            assert "Closed by /stop" in await office.press(ref, button(old, label))
+            assert house.world.cards[ref].state == "superseded"
 
 
 async def test_a_listed_press_is_still_one_after_a_crash(house: House) -> None:

@@ -142,10 +142,10 @@ async def test_what_was_sent_is_noted_however_long_the_database_is_locked(
         failures = [StoreUnavailable("locked")] * 2
         sent = office.store.sent
 
-        async def fail_twice(*args: Any) -> Any:
+        async def fail_twice(*args: Any, **more: Any) -> Any:
             if failures:
                 raise failures.pop()
-            return await sent(*args)
+            return await sent(*args, **more)
 
         monkeypatch.setattr(office.store, "sent", fail_twice)
         await office.talk.say("hello")

@@ -222,3 +222,20 @@ async def test_a_grant_covers_what_was_approved_not_what_was_proposed(paying: Ho
         assert grant.grant.args == edited and paying.ran == ["pay A 5"]
         await office.say("again A")
         assert len(await office.pendings()) == 1
+
+
+async def test_a_grant_that_is_revoked_lets_nothing_run_in_the_turn_that_goes_on(paying: House) -> None:
+    pay = call("pay", order="A")
+    paying.plan["twice"] = [calls(pay), calls(call("look", at="door")), calls(pay), "twice"]
+    async with running(paying) as office:
+        await approved(office, "pay A", "Always approve")
+        hold = paying.hold("look")
+        await office.talk.say("twice")
+        await hold.is_reached()
+        assert paying.ran == ["pay A 10", "pay A 10", "look door"]
+        (grant,) = await office.gateway.requests.grants()
+        await office.gateway.requests.revoke(grant.id, _who(Actor("talk", "w", "ann")))
+        hold.go.set()
+        await office.settle()
+        assert paying.ran == ["pay A 10", "pay A 10", "look door"]
+        assert [record.state for record in await office.pendings()] == ["open"]

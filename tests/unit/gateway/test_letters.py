@@ -130,7 +130,8 @@ def test_the_channel_s_people_join_the_requester_only_where_a_rule_names_nobody(
 
 
 def test_a_waiting_message_s_author_is_told_what_it_waits_for() -> None:
-    assert "2 open requests" in queued_text(0, 2) and "1 open request " in queued_text(0, 1)
+    assert "the 2 open requests above" in queued_text(0, 2)
+    assert "the open request above" in queued_text(0, 1)
 
 
 # ---- knowledge

@@ -10,7 +10,7 @@ import pytest
 from channels.base import Actor as ChannelActor
 from gateway.app.people import ConfiguredRules
 from gateway.messages import Actor, ThreadKey
-from gateway.notices import MOST_LISTED, POSTED_AGAIN, ago
+from gateway.notices import MOST_LISTED, PENDING_MORE, POSTED_AGAIN, ago
 from gateway.requests import Who
 from gateway.store.rows import PendingRecord
 from tests.unit.gateway.scene import ELSEWHERE, HERE, House, Office, call, calls, running
@@ -60,7 +60,7 @@ async def test_each_line_has_code_what_age_and_who_may_decide(paying: House) -> 
         record = await one(office)
         paying.clock.advance(minutes=200)
         expected = f"- `{record.pending.code}` pay (waits 3 h; who may decide: talk:w:ann (who asked))"
-        assert await said(office, "/pending") == expected
+        assert await said(office, "/pending") == f"{expected}\n\n{PENDING_MORE}"
 
 
 async def test_mine_is_what_i_may_decide_everywhere(paying: House) -> None:
@@ -97,7 +97,7 @@ async def test_a_long_list_is_bounded_and_says_how_many_more(paying: House) -> N
         await office.say("many")
         text = await said(office, "/pending")
         lines = text.splitlines()
-        assert len(lines) == MOST_LISTED + 1 and lines[-1] == "- and 3 more"
+        assert len(lines) == MOST_LISTED + 3 and lines[-3] == "- and 3 more"
         found = {match for line in lines if (match := re.search(r"`(\w+)`", line))}
         assert len(found) == MOST_LISTED
 

@@ -403,3 +403,75 @@ async def test_a_question_s_card_changes_nothing_of_an_answered_one(house: House
         await pressed(office, ref, "Confirm")
         assert (await office.press(ref, form, values={"count": "9"})).startswith("Already decided")
         assert await faults(office, ref, form, count="x") == {}
+
+
+# ---- answers that can be changed until they are confirmed
+
+
+async def test_one_answer_can_be_changed_until_it_is_confirmed_where_that_is_asked_for(house: House) -> None:
+    async with running(asking(house, confirm=True)) as office:
+        await office.say("go")
+        ref, card = house.world.card()
+        assert [b.label for b in card.buttons] == ["Other…"]
+        told = await pressed(office, ref, "prod")
+        assert told == "Noted as your answer: prod. It counts when you press Confirm on the card."
+        shown = house.world.cards[ref]
+        assert [c.label for c in shown.choices] == ["staging", "✓ prod"]
+        assert shown.summary.splitlines()[-1] == "Your answer so far: prod"
+        await pressed(office, ref, "staging")
+        assert [c.label for c in house.world.cards[ref].choices] == ["✓ staging", "prod"]
+        form = house.world.cards[ref].forms[0]
+        await office.press(ref, form.data, values={"answer": "the eu cluster"})
+        shown = house.world.cards[ref]
+        assert shown.summary.splitlines()[-1] == "Your answer so far: the eu cluster"
+        assert shown.forms[0].fields[0].value == "the eu cluster"
+        assert len(await office.pendings()) == 1 and house.world.texts() == []
+        assert (await pressed(office, ref, "Confirm")).endswith("the eu cluster.")
+        assert answer(house) == "the eu cluster"
+        assert (await office.press(ref, button(shown, "prod"))).startswith("Already decided")
+
+
+async def test_what_is_typed_for_such_a_question_is_shown_and_waits_for_the_confirmation(
+    house: House,
+) -> None:
+    asked = asking(house, question="How many?", options=[], kind="integer", confirm=True)
+    async with running(asked) as office:
+        await office.say("go")
+        ref, card = house.world.card()
+        assert [b.label for b in card.buttons] == ["Answer…"]
+        await office.say("12")
+        await office.say("13")
+        assert house.world.texts()[-1].startswith("Noted as your answer: 13.")
+        assert house.world.cards[ref].summary.splitlines()[-1] == "Your answer so far: 13"
+        assert "whole number" in await office.press(ref, card.forms[0].data, values={"answer": "many"})
+        await pressed(office, ref, "Confirm")
+        assert answer(house) == "13"
+        assert [m.text for m in await office.log() if m.role == "user" and m.text] == ["go"]  # used once
+
+
+async def test_nothing_can_be_confirmed_before_it_is_answered_nor_chosen_by_others(house: House) -> None:
+    async with running(asking(house, confirm=True)) as office:
+        await office.say("go")
+        ref, card = house.world.card()
+        confirm = button(card, "prod").rpartition(":")[0] + ":c"
+        assert await office.press(ref, confirm) == "Nothing is chosen yet."
+        assert "You may not" in await office.press(ref, button(card, "prod"), user="bob")
+        await office.press(ref, button(card, "prod"))
+        await office.kill()
+    async with running(asking(house, confirm=True)) as office:
+        assert house.world.cards[ref].choices[1].label == "✓ prod"
+        await pressed(office, ref, "Confirm")
+        assert answer(house) == "prod"
+
+
+async def test_own_words_join_what_is_chosen_and_count_when_that_is_confirmed(house: House) -> None:
+    async with running(asking(house, multi=True)) as office:
+        await office.say("go")
+        ref, card = house.world.card()
+        await pressed(office, ref, "prod")
+        told = await office.press(ref, card.forms[0].data, values={"answer": "the eu cluster"})
+        assert told.startswith("Noted as your answer: prod, the eu cluster")
+        assert house.world.cards[ref].summary.splitlines()[-1] == "Your answer so far: the eu cluster"
+        await pressed(office, ref, "staging")
+        await pressed(office, ref, "Confirm")
+        assert answer(house) == "- staging\n- prod\n- the eu cluster"

@@ -282,7 +282,7 @@ async def test_a_card_whose_reference_was_lost_is_adopted_by_the_first_press(hou
     async with running(house) as office:
         sent = office.store.sent
 
-        async def die(delivery_id: int, ref: str | None, now: float) -> list[Any]:
+        async def die(delivery_id: int, ref: str | None, now: float, *, opened: Any = None) -> list[Any]:
             raise StoreUnavailable("the process is about to die")
 
         office.store.sent = die  # type: ignore[method-assign]

@@ -38,8 +38,12 @@ async def later(office: Office, hours: float) -> None:
     await office.settle()
 
 
-def mentions(house: House, key: ThreadKey) -> list[Actor | None]:
-    return [message.mention for where, message in house.world.messages if where == key]
+def mentions(house: House, key: ThreadKey) -> list[Actor]:
+    return [one for where, message in house.world.messages if where == key for one in message.mentions]
+
+
+def mentioned_roles(house: House, key: ThreadKey) -> list[str]:
+    return [role for where, message in house.world.messages if where == key for role in message.mention_roles]
 
 
 # ---- reminders
@@ -74,6 +78,7 @@ async def test_it_is_said_wherever_the_card_is_and_where_it_was_asked_for(paying
         assert len(reminders(paying)) == len(reminders(paying, ELSEWHERE)) == 1
         for key in (HERE, ELSEWHERE):
             assert mentions(paying, key) == [Actor("talk", "w", "bob")]
+            assert mentioned_roles(paying, key) == ["7"]
         session = await office.session()
         assert len(await office.store.notices(session.id)) == 1  # the other one is no part of the talk
 
@@ -99,6 +104,23 @@ async def test_who_has_agreed_is_not_called_again(paying: House) -> None:
         await office.press(ref, button(card, "Approve"), user="bob")
         await later(office, 1)
         assert mentions(paying, HERE) == [Actor("talk", "w", "ann")]
+
+
+async def test_everybody_who_may_decide_is_called_people_and_roles(paying: House) -> None:
+    people = (
+        "requester",
+        "talk:bob",
+        "talk:w:eve",
+        "other:zoe",
+        "talk:role:7",
+        "talk:role:8",
+        "other:role:9",
+    )
+    async with running(paying, paying.agent(rule={**REMIND, "approvers": people})) as office:
+        await office.say("pay")
+        await later(office, 1)
+        assert [actor.user for actor in mentions(paying, HERE)] == ["ann", "bob", "eve"]
+        assert mentioned_roles(paying, HERE) == ["7", "8"]
 
 
 async def test_what_only_approvers_may_see_is_not_told_in_a_reminder(paying: House) -> None:

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from channels.base import Card, MessageRef
+from channels.base import Actor, Card, InboundPress, MessageRef, ThreadKey
 from gateway.bridge import APPROVE_ALL
 from gateway.gate import Rule
 from gateway.letters import MOST_ON_A_CARD
+from gateway.notices import DECIDERS_APART
 from gateway.verdicts import SKIPPED
 from tests.unit.gateway.scene import ELSEWHERE, HERE, House, Office, call, calls, running
 from tests.unit.gateway.talk import button
@@ -156,3 +157,103 @@ async def test_quorum_counts_for_each_call_of_a_press_for_all(house: House) -> N
         await office.press(ref, button(again, "Approve all (3)"), user="bob")
         assert house.ran == [f"pay {order} 10" for order in ORDERS]
         assert replace(again, calls=()).fields == ()
+
+
+# ---- passed on and taken back one by one
+
+
+async def of_list(office: Office, user: str) -> Card:
+    """The one card in somebody's list."""
+    assert office.talk.inbound is not None
+    (card,) = await office.talk.inbound.waiting(Actor("talk", "w", user))
+    return card
+
+
+async def from_list(office: Office, user: str, data: str, **values: str) -> str:
+    """Press something there; what one is told."""
+    assert office.talk.inbound is not None
+    key = ThreadKey("talk", "w", "home", "")
+    number = f"l{next(office.world.numbers)}"
+    pressed = InboundPress(
+        thread=key,
+        action_id=number,
+        actor=Actor("talk", "w", user),
+        data=data,
+        message_ref=None,
+        sent_at=0.0,
+        values=values,
+        listed=True,
+    )
+    await office.talk.inbound.press(pressed)
+    await office.settle()
+    return office.world.answers[-1][1]
+
+
+async def test_each_call_of_a_card_can_be_taken_back_and_passed_on_from_a_list(house: House) -> None:
+    async with running(three(house)) as office:
+        await asked(office)
+        listed = await of_list(office, "ann")
+        assert [b.label for b in listed.buttons] == ["Approve all (3)", "Deny all (3)", "Post again"]
+        for part in listed.calls:
+            assert [b.label for b in part.buttons][-2:] == ["Pass on…", "Take back"]
+        await from_list(office, "ann", button(listed.calls[0], "Take back"))
+        assert await states(office) == ["superseded", "open", "open"]
+        told = await from_list(office, "ann", button(listed.calls[1], "Pass on…"), who="bob")
+        assert told == "Who may decide now: talk:bob."
+        assert (await of_list(office, "ann")).calls[2].buttons != ()
+        assert [r.pending.approvers for r in await office.pendings()] == [("talk:bob",), ()]
+
+
+async def test_a_card_of_which_one_call_was_passed_on_names_who_decides_each(house: House) -> None:
+    async with running(three(house)) as office:
+        ref, card = await asked(office)
+        assert card.deciders == "talk:w:ann (who asked)"
+        codes = [record.pending.code for record in await office.pendings()]
+        await office.say(f"/pending give {codes[1]} bob")
+        shown = house.world.cards[ref]
+        told = [part.summary.splitlines()[-1] for part in shown.calls]
+        who = [f"Who may decide: {name}" for name in ("talk:w:ann (who asked)", "talk:bob")]
+        assert told == [who[0], who[1], who[0]] and shown.deciders == DECIDERS_APART
+        answer = await office.press(ref, button(shown, "Approve all (3)"))
+        assert answer.startswith("2 of 3 calls: Approved by Ann") and "Who may: talk:bob" in answer
+        assert await states(office) == ["approved", "open", "approved"]
+        assert house.world.cards[ref].deciders == "talk:bob"
+
+
+async def test_who_decides_one_call_of_a_hidden_card_sees_that_one_and_no_other(house: House) -> None:
+    secretive = {"reveal": "approvers", "approvers": ("talk:bob",)}
+    async with running(three(house), house.agent(rule=secretive)) as office:
+        await office.say("go")
+        code = (await office.pendings())[1].pending.code
+        await office.say(f"/pending give {code} eve", user="bob")
+        listed = await of_list(office, "eve")
+        ref, private = office.world.card(key=ThreadKey("talk", "w", "dm-eve", ""))
+        for shown in (listed, private):
+            assert [[field.value for field in part.fields][:1] for part in shown.calls] == [[], ["B"], []]
+            assert "Approve all (3)" not in [b.label for b in shown.buttons]
+        assert [bool(part.buttons) for part in listed.calls] == [False, True, False]
+        public, whole = next((r, c) for r, c in house.world.cards.items() if r != ref)
+        for part in whole.calls:
+            await office.press(public, button(part, "Show me"), user="bob")
+        _, theirs = office.world.card(key=ThreadKey("talk", "w", "dm-bob", ""))
+        assert [[field.value for field in part.fields][:1] for part in theirs.calls] == [["A"], [], ["C"]]
+        assert "Approved by Eve" in await office.press(ref, button(private.calls[1], "Approve"), user="eve")
+        assert [part.fields for part in house.world.cards[ref].calls].count(()) == 2
+
+
+async def test_what_is_asked_for_again_can_also_be_passed_on_and_taken_back_there(house: House) -> None:
+    async with running(three(house)) as office:
+        first, card = await asked(office)
+        code = (await office.pendings())[0].pending.code
+        await office.say(f"/pending show {code}")
+        (ref,) = set(house.world.live()) - {first}
+        again = house.world.cards[ref]
+        assert "Take back" not in [b.label for b in card.calls[0].buttons]
+        assert "not known here" not in await office.press(ref, button(again.calls[0], "Take back"))
+        told = await office.press(ref, button(again.calls[1], "Pass on…"), values={"who": "bob"})
+        assert told == "Who may decide now: talk:bob."
+        again = house.world.cards[ref]
+        assert [b.label for b in again.calls[2].buttons][-2:] == ["Pass on…", "Take back"]
+        assert again.calls[0].status.startswith("Cancelled by Ann")
+        assert "may" in await office.press(ref, button(again.calls[2], "Take back"), user="eve")
+        assert await states(office) == ["superseded", "open", "open"]

@@ -23,7 +23,7 @@ from gateway.approvals import (
 )
 from gateway.messages import Json, call_hash
 from gateway.questions import GIVE_UP, RUN_AGAIN, TREAT_AS_DONE, Question
-from gateway.verdicts import INTERRUPTED, READS, SKIPPED, STOPPED, Case, edit_note, expired, reads
+from gateway.verdicts import BROKE_OFF, INTERRUPTED, READS, SKIPPED, STOPPED, Case, edit_note, expired, reads
 
 ARGS: Json = {"to": "acme", "amount": 25}
 UNKNOWN = Question(text="What became of it?", allow_text=False, about="unknown")
@@ -66,7 +66,7 @@ EVERY: dict[Case, tuple[Pending, Resolution]] = {
     "unknown_done_with_result": (CUT, Answer(values=(TREAT_AS_DONE, "refund R-1"))),
     "unknown_given_up": (CUT, Answer(values=(GIVE_UP,))),
 }
-OF_NO_PENDING = {"denied_by_rule", "stopped", "unknown"}
+OF_NO_PENDING = {"denied_by_rule", "stopped", "broke_off", "unknown"}
 
 
 def read(known: KnownCall) -> str:
@@ -80,7 +80,7 @@ def test_the_table_holds_every_case_and_every_decision_about_a_pending_is_tried_
 
 def test_no_two_cases_read_the_same() -> None:
     said = [read(settle(asked, word, "Ada")) for asked, word in EVERY.values()]
-    said += [reads("denied_by_rule", reason="too much"), STOPPED, INTERRUPTED]
+    said += [reads("denied_by_rule", reason="too much"), STOPPED, BROKE_OFF, INTERRUPTED]
     assert len(set(said)) == len(said) == len(READS)
     assert len(set(READS.values())) == len(READS)
 

@@ -1,1 +1,1 @@
-SELECT id, agent, tenant, status, generation, epoch, turns, log_length FROM sessions WHERE id = ?
+SELECT id, agent, tenant, status, generation, epoch, turns, log_length, model FROM sessions WHERE id = ?

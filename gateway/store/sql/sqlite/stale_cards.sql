@@ -1,5 +1,4 @@
-SELECT c.channel, c.workspace, c.conversation, c.thread, c.pending_id, r.value,
-       json_extract(c.payload, '$.revealed')
+SELECT c.channel, c.workspace, c.conversation, c.thread, c.pending_id, r.value, c.payload
   FROM deliveries AS c INDEXED BY cards_unsettled, json_each(c.refs) AS r
  WHERE c.kind = 'card' AND c.state = 'sent' AND c.settled = 0 AND r.key = json_array_length(c.refs) - 1
    AND NOT EXISTS (SELECT 1 FROM pendings AS o WHERE o.card = c.pending_id AND o.state = 'open')

@@ -1,0 +1,1 @@
+UPDATE sessions SET root_call = ?, only_tools = ? WHERE id = ?

@@ -1,0 +1,1 @@
+SELECT body FROM checkpoints WHERE session_id = ?

@@ -1,0 +1,1 @@
+SELECT id FROM sessions WHERE parent = ? AND parent <> '' AND status IN ('running', 'ready', 'pending')

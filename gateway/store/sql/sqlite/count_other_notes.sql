@@ -1,0 +1,2 @@
+SELECT count(*) FROM notes
+ WHERE kind = ? AND channel = ? AND workspace = ? AND name = ? AND thread = ? AND tenant = ? AND key <> ?

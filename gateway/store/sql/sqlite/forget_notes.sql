@@ -1,0 +1,2 @@
+DELETE FROM notes
+ WHERE kind = ? AND channel = ? AND workspace = ? AND name = ? AND thread = ? AND tenant = ?

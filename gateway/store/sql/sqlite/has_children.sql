@@ -1,0 +1,1 @@
+SELECT root FROM sessions WHERE parent = ? AND parent <> '' LIMIT 1

@@ -1,0 +1,1 @@
+UPDATE deliveries SET once = ? WHERE id = ?

@@ -1,0 +1,1 @@
+SELECT id FROM pendings WHERE root = ? AND state = 'open' AND current = 1

@@ -1,0 +1,1 @@
+SELECT payload FROM deliveries WHERE id = ? AND session_id = ? AND kind = 'notice'

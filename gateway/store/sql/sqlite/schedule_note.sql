@@ -1,0 +1,1 @@
+UPDATE timers SET body = ? WHERE id = ?

@@ -1,0 +1,1 @@
+UPDATE sessions SET title = ? WHERE id = ? AND title = ''

@@ -1,0 +1,3 @@
+UPDATE sessions SET status = 'ready', updated_at = ?
+ WHERE id = (SELECT parent FROM sessions WHERE id = ?) AND status = 'pending'
+RETURNING id
