@@ -35,15 +35,17 @@ class Roster:
         self._narrowed: dict[tuple[str, tuple[tuple[str, ...], ...]], Agent] = {}
 
     def agent_of(self, claim: Claim) -> Agent:
-        """The claim's agent, narrowed where a caller has narrowed it: the same object every time. Raises
-        ConfigError."""
+        """The claim's agent, for a subagent with the tools that are left to it: the same object every time.
+        Raises ConfigError."""
         agent = self._agents.get(claim.agent)
         if agent is None:
             raise ConfigError("agents", f"the agent {claim.agent!r} is no longer configured")
+        if not claim.parent:
+            return agent
         known = (agent.name, claim.only)
-        if claim.only and known not in self._narrowed:
+        if known not in self._narrowed:
             self._narrowed[known] = narrowed(agent, claim.only)
-        return self._narrowed[known] if claim.only else agent
+        return self._narrowed[known]
 
     def runner_of(self, claim: Claim, agent: Agent) -> LoopRunner:
         """Where the loop of this claim runs. Raises ConfigError."""

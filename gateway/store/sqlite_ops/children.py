@@ -12,7 +12,7 @@ from gateway.approvals import Pending, TurnCheckpoint
 from gateway.messages import ThreadKey, decode_message, new_id, user
 from gateway.store.rows import ChildBegun, ChildOrder, ChildRefusal, ChildState
 from gateway.store.sqlite_ops import turns
-from gateway.store.sqlite_ops.codec import SQL, Row, dumps, read_actor, turn_place
+from gateway.store.sqlite_ops.codec import SQL, Row, dumps, kin, read_actor, turn_place
 from gateway.store.sqlite_ops.inbox import begin_turn
 
 MINUTE = 60.0
@@ -39,8 +39,8 @@ def begin(db: Connection, order: ChildOrder, runner: str) -> ChildBegun:
         db.execute(SQL["called_again"], (root_call, only, child))
     else:
         place = (child, *caller[1:5], order.agent, caller[6], order.at, order.at)
-        kin = (lease.session_id, root, root_call, caller[18] + 1, only)
-        db.execute(SQL["insert_child"], (*place, *kin))
+        belongs = (lease.session_id, root, root_call, caller[18] + 1, only)
+        db.execute(SQL["insert_child"], (*place, *belongs))
     identity = (root, lease.session_id, order.call_id, child, number, order.at)
     db.execute(SQL["insert_subagent_call"], identity)
     requester = read_actor(db.execute(SQL["turn_origin"], turn_place(lease.turn_id)).fetchone()[0])
@@ -48,7 +48,7 @@ def begin(db: Connection, order: ChildOrder, runner: str) -> ChildBegun:
     said, key = user(order.text), ThreadKey(*caller[1:5])
     claim = begin_turn(db, head, key, said, requester, order.call_id, runner, order.at, root=root)
     row = db.execute(SQL["claim_head"], (child,)).fetchone()
-    claim = msgspec.structs.replace(claim, cancel=caller[11], **turns.kin(row))
+    claim = msgspec.structs.replace(claim, cancel=caller[11], **kin(row))
     return ChildBegun(session_id=child, claim=claim)
 
 

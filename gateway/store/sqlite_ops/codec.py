@@ -140,3 +140,11 @@ def grant(row: Row) -> Grant:
         granted_at=granted_at,
         expires_at=expires_at,
     )
+
+
+def kin(row: Row) -> dict[str, Any]:
+    """Of a claim: where a subagent's session belongs. From the columns of claim_head."""
+    if not row[15]:
+        return {}
+    only = tuple(tuple(globs) for globs in json.loads(row[19]))
+    return {"parent": row[15], "root": row[16], "depth": row[18], "only": only}

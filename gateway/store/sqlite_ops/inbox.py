@@ -10,7 +10,7 @@ import msgspec
 from gateway.messages import Actor, Message, ThreadKey, decode_messages, encode_message, new_id
 from gateway.store.base import LEASE_SECONDS
 from gateway.store.rows import Accepted, Claim, Have, Incoming, Lease, Press
-from gateway.store.sqlite_ops.codec import SQL, Row, actor_text, dumps, grant, loads
+from gateway.store.sqlite_ops.codec import SQL, Row, actor_text, dumps, grant, kin, loads
 from gateway.store.sqlite_ops.codec import turn_id as turn_id_of
 
 
@@ -60,6 +60,8 @@ def accept(
     begun = begin_turn(
         db, head, key, incoming.message, incoming.actor, incoming.message_id, runner, incoming.received_at
     )
+    if incoming.session_id:  # it may be a subagent's, which stays what it is
+        begun = msgspec.structs.replace(begun, **kin(db.execute(SQL["claim_head"], (session_id,)).fetchone()))
     begun = with_log(db, begun, have)
     return Accepted(outcome="claimed", session_id=session_id, claim=begun)
 

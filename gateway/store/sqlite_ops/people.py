@@ -286,9 +286,7 @@ def _close_below(
     """End everything that works below a session: what runs is asked to stop, what is open is closed, what
     waits is dropped. The ids of what was closed."""
     children = [row[0] for row in db.execute(SQL["children_to_close"], (session_id,)).fetchall()]
-    return [
-        pending_id for child in children for pending_id in _close_child(db, child, how, by, actor, at)
-    ]
+    return [pending_id for child in children for pending_id in _close_child(db, child, how, by, actor, at)]
 
 
 def _close_child(db: Connection, child: str, how: Supersede, by: str, actor: Actor, at: float) -> list[str]:

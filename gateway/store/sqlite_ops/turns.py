@@ -3,10 +3,8 @@ transaction; every write names runner and epoch first."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from sqlite3 import Connection
-from typing import Any
 
 import msgspec
 
@@ -35,6 +33,7 @@ from gateway.store.sqlite_ops.codec import (
     call_record,
     dumps,
     grant,
+    kin,
     pending_record,
     read_actor,
     read_spent,
@@ -70,14 +69,6 @@ def _claim(db: Connection, session_id: str, runner: str, now: float) -> Claim | 
             )
             return msgspec.structs.replace(begun, **kin(row))
     return None
-
-
-def kin(row: Row) -> dict[str, Any]:
-    """Of a claim: where a subagent's session belongs. From the columns of claim_head."""
-    if not row[15]:
-        return {}
-    only = tuple(tuple(globs) for globs in json.loads(row[19]))
-    return {"parent": row[15], "root": row[16], "depth": row[18], "only": only}
 
 
 def _take_over(db: Connection, row: Row, runner: str, now: float) -> Claim:
@@ -348,9 +339,7 @@ def park(db: Connection, lease: Lease, stop: Park, now: float) -> Ended:
         (lease.session_id, lease.turn_id, row[0] - 1 + len(stop.end.messages), dumps(stop.checkpoint), now),
     )
     wakes = _wake_parent(db, lease.session_id, now) if status == "pending" else ()
-    return Ended(
-        more=status == "ready", deliveries=_outgoing(db, lease, stop.end.outgoing, now), wakes=wakes
-    )
+    return Ended(more=status == "ready", deliveries=_outgoing(db, lease, stop.end.outgoing, now), wakes=wakes)
 
 
 def _moved_below(db: Connection, stop: Park) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import anyio
@@ -38,6 +39,7 @@ from gateway.clock import Clock
 from gateway.log import redact
 from gateway.tools.mcp.calls import Ledger
 from gateway.tools.mcp.http import HttpTransport, Sent, sent
+from gateway.tools.mcp.remembered import Remembered
 from gateway.tools.mcp.settings import ConnectionLost, ServerDown, ServerSettings
 from gateway.tools.mcp.stdio import StdioTransport
 
@@ -96,11 +98,12 @@ class ToolServer:
     """`start` and `stop` are for who made it; `request` for everybody. `tools`: what the server has, as it
     describes them, the same tuple while nothing changed, and the last known while it is down."""
 
-    def __init__(self, settings: ServerSettings, clock: Clock) -> None:
+    def __init__(self, settings: ServerSettings, clock: Clock, data_dir: Path) -> None:
         self.settings, self._clock = settings, clock
+        self._remembered = Remembered(data_dir, settings)
         self.state: State = "starting"
         self.reason = ""  # why it is down
-        self.tools: tuple[Tool, ...] = ()
+        self.tools: tuple[Tool, ...] = self._remembered.load()
         self.has_resources = False
         self._jobs: deque[_Job] = deque()
         self._wake = asyncio.Event()
@@ -316,6 +319,7 @@ class ToolServer:
     def _learn(self, tools: list[Tool]) -> None:
         if list(self.tools) != tools:
             self.tools = tuple(tools)
+            self._remembered.save(self.tools)
 
     def _told(self, error: Exception) -> str:
         """Why a connection ended or never stood, for people."""

@@ -51,7 +51,9 @@ class ToolServers:
             ) from error
         for name in TALKATIVE:  # what matters is said by our own lines
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        self._servers = {name: ToolServer(one, self._clock) for name, one in self.settings.items()}
+        self._servers = {
+            name: ToolServer(one, self._clock, self._data_dir) for name, one in self.settings.items()
+        }
         for server in self._servers.values():
             server.start()
         try:

@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -109,6 +110,8 @@ class StdioTransport:
         """Whether the process runs. Asked of the kernel: the event loop learns of an end a moment later."""
         process = self._process
         if process is None or process.returncode is not None or self.hung_up:
+            return False
+        if _is_dying(process.pid):
             return False
         if not hasattr(os, "waitid"):
             return True
@@ -249,6 +252,15 @@ def _launch(program: str, command: tuple[str, ...]) -> list[str]:
     if not sys.platform.startswith("linux"):
         return [program, *command[1:]]
     return [sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid()), program, *command]
+
+
+def _is_dying(pid: int) -> bool:
+    """Whether the kernel has begun to end it: with many threads that takes a moment. Linux only."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[0] in (b"Z", b"X")
 
 
 def _pipe(pipe: T | None) -> T:

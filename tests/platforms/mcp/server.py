@@ -1,7 +1,7 @@
 """A tool server made with the SDK's server side, as a process: `python server.py FOLDER [legacy] [http]`.
 
-FOLDER/ran holds a line for each tool that ran. `legacy`: it does not know the newer protocol. `http`: it
-listens on a free port of the loopback and writes it to FOLDER/port.
+FOLDER/ran holds a line for each tool that ran. With FOLDER/closed it does not start. `legacy`: it does not
+know the newer protocol. `http`: it listens on a free port of the loopback and writes it to FOLDER/port.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from pydantic import BaseModel, Field
 from starlette.responses import PlainTextResponse
 
 FOLDER = Path(sys.argv[1])
+if (FOLDER / "closed").exists():
+    sys.exit("closed today")
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 READS = ToolAnnotations(read_only_hint=True)
 server = MCPServer("house", log_level="ERROR")

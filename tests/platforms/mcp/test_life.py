@@ -57,6 +57,27 @@ async def test_c070_killed_between_two_calls_the_next_call_reconnects_and_works(
     assert ran(tmp_path / "a") == ["write 1", "write 2"]
 
 
+async def test_after_a_restart_the_tools_of_a_server_that_is_away_are_still_known(
+    tmp_path: Path,
+) -> None:
+    async with serving(settings(tmp_path / "a"), folder=tmp_path) as servers:
+        before = by_name(servers)
+    (tmp_path / "a" / "closed").touch()
+    async with serving(settings(tmp_path / "a"), folder=tmp_path) as servers:
+        after = by_name(servers)
+        own = [name for name in before if name.startswith("mcp__")]
+        assert [(name, after[name].input_schema, after[name].safe) for name in own] == [
+            (name, before[name].input_schema, before[name].safe) for name in own
+        ]
+        with pytest.raises(ServerDown, match="The call was not sent"):
+            await call(servers, "mcp__house__write", {"text": "1"})
+    assert ran(tmp_path / "a") == []
+    moved = settings(tmp_path / "b")  # another server of the same name
+    (tmp_path / "b" / "closed").touch()
+    async with serving(moved, folder=tmp_path) as servers:
+        assert by_name(servers) == {}
+
+
 async def test_c070_killed_during_a_call_it_is_an_error_and_does_not_run_again(tmp_path: Path) -> None:
     async with serving(settings(tmp_path / "a"), folder=tmp_path) as servers:
         with pytest.raises(ConnectionLost, match="'house' went away"):

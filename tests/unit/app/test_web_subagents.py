@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from gateway.agent import Subagent
@@ -29,7 +30,7 @@ async def scene_of(house: House, monkeypatch: Any) -> AsyncIterator[Scene]:
 
     monkeypatch.setattr(app_scene, "_reply", reply)
     one = house.agent(subagents=(Subagent(agent="ops"),))
-    two = app_scene.replace(house.agent(tool_description="Pays."), name="ops")
+    two = replace(house.agent(tool_description="Pays."), name="ops")
     agents = with_subagents({"assistant": one, "ops": two})
     async with app_scene.running(house, agent=agents["assistant"], more=[agents["ops"]]) as scene:
         yield scene

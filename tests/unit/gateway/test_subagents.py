@@ -3,18 +3,23 @@ thread where it began."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gateway.agent import Agent, Subagent
+from gateway.app import Parts, console
+from gateway.app.asking import Ask, Watcher, ask_with
+from gateway.approvals import Approve
 from gateway.gate import Rule
+from gateway.messages import File, Json
+from gateway.tools.base import CallContext, Tool, ToolOutput
 from gateway.tools.subagent import with_subagents
-from tests.unit.gateway.scene import House, Office, call, calls, running
-from tests.unit.gateway.talk import button
-
-ASKS = Rule(tool="pay", decision="ask", reason="money leaves the house")
+from tests.unit.gateway.scene import House, Office, call, calls, parts, running
+from tests.unit.gateway.talk import TalkChannel, button
 
 
 def family(
@@ -399,3 +404,86 @@ async def test_a_subagent_is_called_without_being_asked_about_unless_a_rule_name
         assert house.ran == []
         await office.say("/approve")
         assert house.ran == ["note x"] and await results(office) == ["noted"]
+
+
+async def test_the_command_line_asks_and_resolves_through_both(
+    house: House, capsys: pytest.CaptureFixture[str]
+) -> None:
+    house.plan["go"] = [calls(call("ops", task="pay it")), "paid for you"]
+    house.plan["pay it"] = [calls(call("pay", order="A"), text="I pay."), "paid A"]
+
+    def given() -> Parts:
+        return parts(house, TalkChannel(house.world), plain(house))
+
+    assert await ask_with(given(), Ask(agent="boss", text="go")) == 8
+    pending_id = capsys.readouterr().out.strip()
+    watcher = Watcher(sys.stdout, sys.stderr, as_json=False)
+    async with console.bench(given(), watcher) as at:
+        result = await console.resolve(at, pending_id, Approve())
+    assert result.outcome == "resumed" and watcher.ended() == 0
+    out = capsys.readouterr().out
+    assert "paid for you" in out and "I pay." not in out and "paid A" not in out
+    assert house.ran == ["pay A 10"]
+
+
+async def test_a_gateway_that_stops_gives_both_halves_back(house: House) -> None:
+    house.plan["go"] = [calls(call("ops", task="note it")), "the end"]
+    house.plan["note it"] = [calls(call("note", text="x")), "noted"]
+    hold = house.hold("note")
+    async with running(house, *plain(house)) as office:
+        await office.talk.say("go")
+        await hold.is_reached()
+        await office.end()
+    del house.holds["note"]
+    told = house.world.texts()
+    async with running(house, *plain(house)) as office:
+        await office.settle()
+        assert await results(office) == ["noted"]
+        assert house.world.texts() == [*told, "the end"] and len(told) <= 1
+        assert len(await children(office)) == 1
+
+
+async def test_a_newer_message_closes_what_waits_below_where_it_supersedes(house: House) -> None:
+    house.plan["go"] = [calls(call("ops", task="pay it")), "never said"]
+    house.plan["pay it"] = [calls(call("pay", order="A")), "never said"]
+    async with running(house, *plain(house, boss={"while_pending": "supersede"})) as office:
+        await office.say("go")
+        await office.say("something else")
+        assert [p.state for p in await office.pendings(open_only=False)] == ["superseded"]
+        assert house.world.texts()[-1] == "you said: something else"
+        assert house.ran == []
+
+
+async def test_what_those_who_decide_alone_may_see_stays_hidden_from_below(house: House) -> None:
+    house.plan["go"] = [calls(call("ops", task="pay it")), "never said"]
+    house.plan["pay it"] = [calls(call("pay", order="A-77")), "never said"]
+    async with running(house, *plain(house, ops={"rule": {"reveal": "approvers"}})) as office:
+        await office.say("go")
+        _, card = house.world.card()
+        assert "working for boss" in card.summary and "A-77" not in str(card)
+
+
+async def test_two_calls_below_share_a_card_and_one_press(house: House) -> None:
+    house.plan["go"] = [calls(call("ops", task="pay both")), "all paid"]
+    house.plan["pay both"] = [calls(call("pay", order="A"), call("pay", order="B")), "both paid"]
+    async with running(house, *plain(house)) as office:
+        await office.say("go")
+        ref, card = house.world.card()
+        assert len(card.calls) == 2 and "working for boss" in card.summary
+        await office.press(ref, button(card, "Approve all (2)"))
+        assert sorted(house.ran) == ["pay A 10", "pay B 10"]
+        assert house.world.texts()[-1] == "all paid"
+
+
+async def test_files_of_a_subagents_tools_are_sent_with_the_callers_answer(house: House) -> None:
+    async def make(args: Json, context: CallContext) -> ToolOutput:
+        return ToolOutput(text="made", parts=(File(path="out/a.txt", name="a.txt", media_type="text/plain"),))
+
+    tool = Tool(name="make", description="Make.", input_schema={"type": "object"}, handler=make)
+    agents = [replace(a, tools=(*a.tools, tool)) if a.name == "ops" else a for a in plain(house)]
+    house.plan["go"] = [calls(call("ops", task="make it")), "here"]
+    house.plan["make it"] = [calls(call("make")), "made it"]
+    async with running(house, *agents) as office:
+        await office.say("go")
+        (result,) = [r for m in await office.log() for r in m.results]
+        assert [part.name for part in result.parts if isinstance(part, File)] == ["a.txt"]

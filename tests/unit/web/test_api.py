@@ -29,6 +29,7 @@ PENDING_SHAPE = {
     "preview_kind",
     "reveal",
     "hidden",
+    "works_for",
 }
 
 
