@@ -138,7 +138,7 @@ class Desk:
         model = view.model if view.model in self._models or agent is None else agent.model
         turn = await self._store.turn(view.turn_id) if view.turn_id else None
         used = notices.usage_text(turn.usage if turn is not None else {})
-        return f"Agent {view.agent}, model {model}: {state}.{queued} {view.log_length} messages so far.{used}"
+        return f"Agent {view.agent}: {state}.{queued} {view.log_length} messages so far, model {model}.{used}"
 
     async def _pending(self, command: Command, press: Press) -> str:
         match command.words:

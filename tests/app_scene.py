@@ -10,7 +10,7 @@ deep            a call of `send`, which a test brings along: a password in an ob
 work, deaf      a call that runs until the test lets it go; `deaf` does not listen to /stop
 ask, ask open   a question with two options, a question for free text only; `ask fixed`: no free text
 choose          a question with 26 options that begin alike, and one with a value of its own
-later           a wake-up every four hours
+wake me         a wake-up every four hours
 slow            an answer whose second half waits for the test
 anything else   is repeated
 """
@@ -187,7 +187,7 @@ def _calls(text: str) -> list[Call]:
                 args={"question": "Which?", "options": [*LABELS, {"label": "East", "value": "e1"}]},
             )
         ],
-        "later": [Call(tool="schedule", args={"every": "4h", "instruction": "peek A-9"})],
+        "wake me": [Call(tool="schedule", args={"every": "4h", "instruction": "peek A-9"})],
         "ask open": [Call(tool="ask_user", args={"question": "Which name?"})],
         "ask number": [Call(tool="ask_user", args={"question": "How many?", "kind": "number"})],
         "ask several": [Call(tool="ask_user", args={"questions": SEVERAL})],

@@ -140,7 +140,8 @@ def drawn(card: Card, *, readable: bool = True) -> dict[str, Any]:
 
 def examples() -> dict[str, Any]:
     """Name -> payload."""
-    words = OutboundMessage(text="**Done.** See `x < y`.", mentions=(Actor("slack", "T1", "U1"),), repeat=True)
+    author = Actor("slack", "T1", "U1")
+    words = OutboundMessage(text="**Done.** See `x < y`.", mentions=(author,), repeat=True)
     return {
         "approval": drawn(APPROVAL),
         "approval_long": drawn(LONG),

@@ -9,7 +9,7 @@ TOKENS = {"alice": "secret-of-alice", "bob": "secret-of-bob"}
 
 
 async def test_what_an_agent_has_planned_is_listed_and_cancelled(scene: Scene) -> None:
-    planned = await scene.ask("later")
+    planned = await scene.ask("wake me")
     (line,) = (await scene.get("/schedules"))["schedules"]
     assert (line["instruction"], line["often"], line["by"]) == ("peek A-9", "every 4h", "web:local")
     assert (line["session_id"], line["name"]) == (planned["session_id"], "")
@@ -23,7 +23,7 @@ async def test_what_an_agent_has_planned_is_listed_and_cancelled(scene: Scene) -
 
 async def test_a_schedule_is_for_whoever_had_it_made_to_cancel(house: House) -> None:
     async with running(house, tokens=TOKENS, token="secret-of-alice", operators=()) as scene:
-        await scene.ask("later")
+        await scene.ask("wake me")
         (line,) = (await scene.get("/schedules"))["schedules"]
         scene.client.headers["authorization"] = "Bearer secret-of-bob"
         refused = await scene.client.delete(f"/schedules/{line['schedule_id']}")
@@ -33,7 +33,7 @@ async def test_a_schedule_is_for_whoever_had_it_made_to_cancel(house: House) -> 
 
 
 async def test_the_command_works_on_the_page_too(scene: Scene) -> None:
-    session_id = (await scene.ask("later"))["session_id"]
+    session_id = (await scene.ask("wake me"))["session_id"]
     told = (await scene.say("/schedules", session_id))["answer"]
     assert "peek A-9 (every 4h, next " in told and told.endswith("by web:local)")
     code = told.split("`")[1]
@@ -42,7 +42,7 @@ async def test_the_command_works_on_the_page_too(scene: Scene) -> None:
 
 
 async def test_the_page_shows_what_the_clock_began_and_who_said_it(scene: Scene) -> None:
-    session_id = (await scene.ask("later"))["session_id"]
+    session_id = (await scene.ask("wake me"))["session_id"]
     (record,) = await scene.gateway.store.schedules()
     due = Timer(id=record.timer_id, kind="schedule", subject=record.id, due_at=record.due_at)
     await scene.gateway.schedules.carry_out(due, record.due_at)

@@ -344,7 +344,7 @@ def test_a_date_in_a_condition_is_refused_with_its_key(problems: Any) -> None:
         ("[mcp.a__b]\ncommand = ['x']\n", "mcp.a__b"),
         ("[mcp.a]\ncommand = ['x']\ntoken = 'secret-x'\n", "mcp.a.token"),
         ("[mcp.a]\nurl = 'https://x'\nenv = { A = 'b' }\n", "mcp.a.env"),
-        ("[mcp.a]\nurl = 'https://x'\ntoken = 'secret-x'\nheaders = { authorization = 'x' }\n", "mcp.a.token"),
+        ("[mcp.a]\nurl = 'https://x'\ntoken = 'x'\nheaders = { authorization = 'x' }\n", "mcp.a.token"),
         ("[mcp.a]\nurl = 'https://x'\nheaders = { X = 'env:NOT_SET' }\n", "mcp.a.headers"),
         ("[mcp.a]\nurl = 'https://x'\nheaders = { 'X Y' = 'b' }\n", "mcp.a.headers"),
         ("mcp = ['files/read_*']\n", "agents.assistant.mcp[0]"),
@@ -364,7 +364,8 @@ def test_a_table_that_does_not_fit_together_is_named(problems: Any, text: str, k
 
 def test_what_is_configured_but_not_available_is_listed_by_key(load: Any) -> None:
     config = load(
-        "[models.main]\nprovider = 'anthropic'\nmodel = 'm'\napi_key = 'k'\n[agents.assistant]\nskills = ['s']\n"
+        "[models.main]\nprovider = 'anthropic'\nmodel = 'm'\napi_key = 'k'\n"
+        "[agents.assistant]\nskills = ['s']\n"
         "[[routes]]\nmatch = 'slack:T1:C5'\nagent = 'assistant'\n[mcp.a]\ncommand = ['x']\n"
     )
     assert config.unsupported() == []
