@@ -28,6 +28,8 @@ class Agent:
     """One agent. `model` is the name of a configured model; `run_agent` is handed the model itself.
     `summary_model` names the one that sums up what was long ago; None: `model`.
 
+    silence: the word with which it says nothing; None: every turn ends with words.
+
     sources: further tools, which may change between two steps. Of tools with the same name the agent's
     own win, then those of the first source.
 
@@ -51,6 +53,7 @@ class Agent:
     model: str = "main"
     failover: tuple[str, ...] = ()
     summary_model: str | None = None
+    silence: str | None = None
     tools: tuple[Tool, ...] = ()
     sources: tuple[ToolSource, ...] = ()
     gate: Gate = field(default_factory=Gate)

@@ -98,7 +98,7 @@ def pack(event: Event, log_length: int) -> str:
             return '"done"'
         case AssistantText():
             return f'["text",{log_length}]'
-        case LoopDone():
+        case LoopDone(text=text) if text:  # an answer that is kept back has none, whatever the log says
             return f'["answer",{log_length - 1},{event.steps},{event.tokens}]'
         case ToolFinished():
             return _short("result", event.call_id, event.tool, event.is_error, event.seconds)

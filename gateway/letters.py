@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 import msgspec
@@ -14,6 +14,7 @@ from gateway.messages import Json, Message, ThreadKey
 from gateway.notices import NO_ANSWER, UNKNOWN_REPORTED, stop_text
 from gateway.options import RunResult
 from gateway.outcome import Outcome
+from gateway.silence import silent
 from gateway.store.rows import FEEDBACK, Claim, Outgoing
 from gateway.store.schedule_rows import WAKE
 from gateway.verdicts import INTERRUPTED
@@ -28,12 +29,13 @@ class Letters:
     """posts: whether a thread is written to through the outbox (a web page reads the rows
     itself). places: the thread that a `notify` entry names, None when no channel knows it.
     approvers: who may decide in a thread when the rule does not say. hooks: the webhooks that are told of
-    an event of this name."""
+    an event of this name. silence: by agent, the word that is never posted."""
 
     posts: Callable[[ThreadKey], bool]
     places: Callable[[str], ThreadKey | None] = lambda entry: None
     approvers: Callable[[ThreadKey], tuple[str, ...]] = lambda key: ()
     hooks: Callable[[str], Sequence[ThreadKey]] = lambda event: ()
+    silence: Mapping[str, str | None] = field(default_factory=dict)
 
     def asked(self, claim: Claim, pendings: Sequence[Pending]) -> list[Pending]:
         """What is new of a stop, as it is stored: with the people who are asked, and on which card."""
@@ -47,13 +49,15 @@ class Letters:
     def at_the_end(
         self, claim: Claim, result: RunResult, log_length: int, added: Sequence[Message] = ()
     ) -> tuple[Outgoing, ...]:
-        """The answer, or why there is none; then the files of the turn's tools. `added`: what the turn has
-        put into the log."""
+        """The answer, or why there is none; then the files of the turn's tools. None of that where the agent
+        chose to say nothing. `added`: what the turn has put into the log."""
         if claim.parent:  # a subagent's words go to its caller
             return self._unknown(claim, result)
         told = self._told(claim, result)
         if not self.posts(claim.key):
             return told
+        if result.silent:  # but what a crash has left in doubt is told
+            return (*self._unknown(claim, result), *told)
         return (*self._words(claim, result, log_length), *_files(claim, added), *told)
 
     def _told(self, claim: Claim, result: RunResult) -> tuple[Outgoing, ...]:
@@ -98,7 +102,8 @@ class Letters:
         talks = not claim.parent and self.posts(claim.key)
         out += _files(claim, added) if talks else ()
         last = result.messages[-1] if result.messages else None
-        if last is not None and last.role == "assistant" and last.text and talks:
+        words = last.text if last is not None and last.role == "assistant" else ""
+        if words and talks and not silent(words, self.silence.get(claim.agent)):
             out.append(
                 Outgoing(key=claim.key, kind="answer", payload={"seq": log_length - 1}, session_id=session)
             )

@@ -91,7 +91,8 @@ class LoopInput:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
     """One outcome. `messages` are those added by this run, the user's message included.
-    `pending` is set for the two pending outcomes; `detail` says more for the odd ones."""
+    `pending` is set for the two pending outcomes; `detail` says more for the odd ones. `silent`: the
+    answer is the agent's word for saying nothing; there is no text."""
 
     outcome: Outcome
     text: str = ""
@@ -100,6 +101,7 @@ class RunResult:
     spent: Spent = field(default_factory=Spent)
     usage: Usage = field(default_factory=Usage)
     detail: str = ""
+    silent: bool = False
 
     @property
     def status(self) -> str:

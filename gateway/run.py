@@ -38,6 +38,7 @@ from gateway.options import Approver, LoopInput, RunResult
 from gateway.outcome import Outcome
 from gateway.patterns import in_circles
 from gateway.providers.base import Model, ModelRequest, ModelResponse, ToolSpec, Usage
+from gateway.silence import HeldBack, silent, with_silence
 from gateway.squeeze import squeeze
 from gateway.tools.lanes import LaneContext, run_lanes
 from gateway.tools.waiting import ChildWaits, NeedsAnswer
@@ -72,6 +73,7 @@ class Run:
         self.tools, self._specs, self._beside = toolset(self.agent)
         self.closing: tuple[Outcome, str] | None = None
         self._cut = self._grown = False
+        self._held = HeldBack(self.agent.silence)
 
     @property
     def cancelled(self) -> bool:
@@ -100,6 +102,7 @@ class Run:
         self.tools, self._specs, self._beside = toolset(self.agent)
         self._emit_budget()
         self._grown = False
+        self._held.anew()
         await self._compact_if_near_the_window()
         response = await self._complete()
         if response.stop != "refusal" and not _useful(response):
@@ -116,7 +119,7 @@ class Run:
             Message(role="assistant", content=blocks, model=response.model or self.model.id),
             self.transcript.call_ids,
         )
-        if reply.text:
+        if reply.text and not silent(reply.text, self.agent.silence):
             self.emit(AssistantText(text=reply.text))
         return reply
 
@@ -157,7 +160,7 @@ class Run:
         model: Model | None = None,
     ) -> ModelResponse:
         request = ModelRequest(
-            system=self.agent.system_prompt,
+            system=with_silence(self.agent.system_prompt, self.agent.silence),
             messages=messages,
             tools=specs,
             max_output_tokens=self.agent.max_output_tokens,
@@ -171,12 +174,18 @@ class Run:
 
     def _delta(self, text: str) -> None:
         """A piece of the growing reply; none: it begins anew."""
-        if text or self._grown:
-            self.emit(AssistantDelta(text=text))
-        self._grown = bool(text)
+        if not text:
+            self._held.anew()
+            if self._grown:
+                self.emit(AssistantDelta(text=""))
+            self._grown = False
+        elif shown := self._held.shown(text):
+            self.emit(AssistantDelta(text=shown))
+            self._grown = True
 
     def _refused(self, response: ModelResponse) -> RunResult:
         text = "".join(b.text for b in response.content if isinstance(b, Text)).strip()
+        text = "" if silent(text, self.agent.silence) else text
         if text:
             self.emit(AssistantText(text=text))
             self.transcript.append(
@@ -224,7 +233,8 @@ class Run:
     async def _sum_up(self, messages: Sequence[Message]) -> str | None:
         model = self.options.summary_model or self.model
         response = await self._ask(messages, (), stream=False, model=model)
-        return "".join(b.text for b in response.content if isinstance(b, Text)).strip() or None
+        text = "".join(b.text for b in response.content if isinstance(b, Text)).strip()
+        return None if silent(text, self.agent.silence) else text or None
 
     # ---- act
 
@@ -416,6 +426,9 @@ class Run:
     def done(self, reply: Message) -> RunResult:
         """The text is the answer."""
         self.transcript.append(reply)
+        if silent(reply.text, self.agent.silence):
+            self.emit(LoopDone(text="", steps=self.meter.steps, tokens=self.meter.tokens))
+            return replace(self._result(Outcome.COMPLETED), silent=True)
         self.emit(LoopDone(text=reply.text, steps=self.meter.steps, tokens=self.meter.tokens))
         detail = "the answer was cut at the output limit" if self._cut else ""
         return self._result(Outcome.COMPLETED, text=reply.text, detail=detail)

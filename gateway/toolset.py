@@ -7,6 +7,7 @@ from operator import is_
 from gateway.agent import Agent
 from gateway.messages import canonical_json
 from gateway.providers.base import ToolSpec
+from gateway.silence import with_silence
 from gateway.tools.base import Tool
 from gateway.tools.system import ASK_USER, READ_RESULT
 
@@ -32,6 +33,6 @@ def toolset(agent: Agent) -> Toolset:
     if len(_toolsets) >= 256:
         _toolsets.clear()
     told = sum(len(s.name) + len(s.description) + len(canonical_json(s.input_schema)) for s in specs)
-    made = tools, specs, told + len(agent.system_prompt)
+    made = tools, specs, told + len(with_silence(agent.system_prompt, agent.silence))
     _toolsets[id(agent)] = (agent, offered, made)
     return made

@@ -35,7 +35,7 @@ from gateway.app.webhooks import Hook
 from gateway.clock import Clock, SystemClock
 from gateway.gate import Gate, Rule
 from gateway.messages import Json
-from gateway.providers.base import ModelRequest, ModelResponse, OnDelta
+from gateway.providers.base import Model, ModelRequest, ModelResponse, OnDelta
 from gateway.providers.scripted import Call, Reply, ScriptedModel, spoken
 from gateway.store.sqlite import SqliteStore
 from gateway.tools.base import Tool, tool
@@ -275,15 +275,16 @@ async def running(
     webhooks: Mapping[str, Hook] = MappingProxyType({}),
     hooks: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     models: Sequence[str] = (),
+    model: Model | None = None,
 ) -> AsyncIterator[Scene]:
     """A gateway over the house's database; several may run at once, as if in several processes."""
     clock = clock or SystemClock()
     chosen = agent or house.agent()
-    model = HouseModel(house)
+    speaker = model or HouseModel(house)
     parts = Parts(
         store=SqliteStore(house.folder / "gateway.db", clock=clock),
         agents={one.name: one for one in (chosen, *more)},
-        model_of=lambda _: model,
+        model_of=lambda _: speaker,
         models=models,
         rules=ConfiguredRules(
             default_agent=chosen.name,

@@ -91,7 +91,11 @@ class Parts:
         """Where the words of turns go, in every process that runs turns of this configuration."""
         rules = self.rules
         return Letters(
-            posts=rules.posts, places=rules.place, approvers=rules.approvers_of, hooks=rules.hooks_for
+            posts=rules.posts,
+            places=rules.place,
+            approvers=rules.approvers_of,
+            hooks=rules.hooks_for,
+            silence={agent.name: agent.silence for agent in self.agents.values()},
         )
 
     @property

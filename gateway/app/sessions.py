@@ -18,6 +18,7 @@ from gateway.messages import Json, Message, ToolUse
 from gateway.notices import agreed_text, covers_text, deciders_text, fate_text, question_hint
 from gateway.outcome import Outcome
 from gateway.questions import Question, unpack_answers
+from gateway.silence import silent
 from gateway.store.base import Store
 from gateway.store.rows import AuditLine, CallRecord, GrantRecord, PendingRecord, SessionView, TurnView
 from gateway.store.schedule_rows import ScheduleRecord
@@ -115,7 +116,8 @@ class SessionReader:
         for call in calls:  # about to be asked about: its siblings still run
             if call.state == "waiting" and call.call_id not in asked:
                 closed |= {call.call_id for tool in private if _fits(tool, call.tool)}
-        return Hidden({tool: frozenset[str]() for tool in SYSTEM_TOOLS} | tools, rules, closed)
+        silence = agent.silence if agent is not None else None
+        return Hidden({tool: frozenset[str]() for tool in SYSTEM_TOOLS} | tools, rules, closed, silence)
 
 
 class Hidden:
@@ -127,9 +129,11 @@ class Hidden:
         tools: Mapping[str, frozenset[str]],
         rules: Sequence[tuple[str, Sequence[str]]],
         closed: Collection[str] = (),
+        silence: str | None = None,
     ) -> None:
-        """`closed`: ids of calls of which whoever looks may see no argument at all."""
-        self._tools, self._rules, self._closed = tools, rules, closed
+        """`closed`: ids of calls of which whoever looks may see no argument at all. `silence`: the agent's
+        word for saying nothing."""
+        self._tools, self._rules, self._closed, self._silence = tools, rules, closed, silence
 
     def input(self, call: ToolUse) -> Json:
         """The arguments of a call as people may see them."""
@@ -160,6 +164,8 @@ class Hidden:
             entry["author"] = message.author
         if message.kind:
             entry["kind"] = message.kind
+        if message.role == "assistant" and silent(message.text, self._silence):
+            entry["silent"] = True
         return entry
 
 

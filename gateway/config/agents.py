@@ -78,6 +78,7 @@ def _agent(
         model=section.model,
         failover=section.failover,
         summary_model=section.summary_model,
+        silence=section.silence,
         tools=tuple(tools),
         gate=Gate(rules=tuple(map(_rule, section.rules)), default_decision=section.default_decision),
         busy=section.busy,

@@ -35,6 +35,7 @@ _CLOCK_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 _WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}", re.ASCII)
 _SIZES = {"B": 1, "kB": 1_000, "MB": 1_000_000}
 _SIZE = re.compile(r"(\d{1,9})(B|kB|MB)", re.ASCII)
+_SILENCE = re.compile(r"[A-Za-z0-9_-]{4,40}", re.ASCII)
 _LONGEST_SECRET_FILE = 64 * 1024
 
 
@@ -299,6 +300,17 @@ def tool_server(raw: Any, source: Source) -> tuple[str, str]:
     return server, tools or "*"
 
 
+def silence_token(raw: Any, source: Source) -> str:
+    """A word that no answer would be."""
+    value = text(raw, source).strip()
+    if not _SILENCE.fullmatch(value):
+        raise Bad(
+            f"{value!r} cannot stand for saying nothing",
+            'write one word of 4 to 40 letters, digits, _ and -, such as "NO_REPLY"',
+        )
+    return value
+
+
 def clock_time(raw: Any, source: Source) -> str:
     """A time of day."""
     value = text(raw, source)
@@ -421,6 +433,7 @@ Listen = Annotated[tuple[str, int], Parser(listen_address)]
 Size = Annotated[int, Parser(size)]
 WebhookSecret = Annotated[SecretText, Parser(webhook_secret)]
 Shards = Annotated[int, Parser(shard_count)]
+SilenceToken = Annotated[str, Parser(silence_token)]
 ClockTime = Annotated[str, Parser(clock_time)]
 CronLine = Annotated[str, Parser(cron_line)]
 TimeZone = Annotated[str, Parser(time_zone)]

@@ -28,6 +28,7 @@ from gateway.config.parsing import (
     Seconds,
     Secret,
     Shards,
+    SilenceToken,
     Size,
     SlackPerson,
     SlackUser,
@@ -142,6 +143,7 @@ class AgentSection(Section, frozen=True, kw_only=True):
     failover: tuple[Text, ...] = ()
     summary_model: Text | None = None
     system_prompt: str = ""
+    silence: SilenceToken | None = None
     tools: tuple[ToolsReference, ...] = ()
     skills: tuple[FolderPath, ...] = ()
     skills_budget: Annotated[int, msgspec.Meta(ge=100)] = 2_000

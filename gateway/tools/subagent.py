@@ -120,11 +120,12 @@ def circle_text(circle: Sequence[str]) -> str:
 
 
 def narrowed(agent: Agent, only: Sequence[Sequence[str]]) -> Agent:
-    """The agent as a subagent: with those of its tools whose names fit a glob of each list, and without a
-    clock, since nobody listens to it later. A list that is added can only take tools away."""
+    """The agent as a subagent: with those of its tools whose names fit a glob of each list; without a clock,
+    since nobody listens to it later, and without silence, since its caller waits for words. A list that is
+    added can only take tools away."""
     kept = (tool for tool in agent.tools if is_left(tool.name, only) and tool.system != "schedule")
     sources = tuple(_Narrowed(source, only) for source in agent.sources) if only else agent.sources
-    return replace(agent, tools=tuple(kept), sources=sources)
+    return replace(agent, tools=tuple(kept), sources=sources, silence=None)
 
 
 def is_left(name: str, only: Sequence[Sequence[str]]) -> bool:

@@ -145,11 +145,12 @@ export class Conversation {
     const blocks = [];
     for (const block of message.content) {
       if (block.type === "tool_result") this.#setCall(block.tool_use_id, block.is_error ? "error" : "done", block.content);
-      else blocks.push(this.#block(block));
+      else if (!(message.silent && block.type === "text")) blocks.push(this.#block(block));
     }
     if (message.role === "assistant") this.#heard(message);
     else this.#drop(message);
     const drawn = blocks.filter(Boolean);
+    if (!drawn.length && message.silent) this.log.append(h("p.note.faint", { testid: "silent" }, "Nothing to say."));
     if (!drawn.length) return;
     this.log.append(h(`article.message.${message.role}`, {
       testid: `message-${message.role}`, "aria-label": message.role === "user" ? message.author || "You" : "Agent",

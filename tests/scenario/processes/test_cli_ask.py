@@ -34,6 +34,7 @@ OUTCOMES = [
         "match": "^steps",
         "replies": [{**step("note_safe", order=f"A{n}"), "text": f"Step {n}"} for n in range(9)],
     },
+    {"match": "^hush", "replies": [{"text": "NO_REPLY\n"}]},
     {"match": "^ask", "replies": [{"calls": [{"tool": "ask_user", "args": {"question": "Which?"}}]}]},
 ]
 MORE = """
@@ -52,6 +53,8 @@ script = "parrot.json"
 tools = ["ledger_tools:tools"]
 default_decision = "allow"
 max_tokens = 3
+[agents.quiet]
+silence = "NO_REPLY"
 """
 
 
@@ -97,6 +100,16 @@ async def test_the_outcome_is_the_last_event_and_the_exit_code(
 async def test_in_words_the_answer_is_on_standard_output(house: House) -> None:
     ran = await threadgate(house.folder, "ask", "clerk", "hello")
     assert (ran.code, ran.out.strip(), ran.err) == (0, "Hello yourself.", "")
+
+
+async def test_c067_an_agent_that_says_nothing_prints_nothing_and_exits_0(house: House) -> None:
+    ran = await threadgate(house.folder, "ask", "quiet", "hush")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    told = await threadgate(house.folder, "ask", "quiet", "hush", "--json")
+    done = told.lines[-1]
+    assert (told.code, done["outcome"], done["text"]) == (0, "completed", "")
+    assert "NO_REPLY" not in told.out
+    assert [m.text for m in house.log(done["session_id"])] == ["hush", "NO_REPLY\n"]
 
 
 async def test_what_to_ask_can_come_from_standard_input(house: House) -> None:

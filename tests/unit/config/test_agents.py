@@ -52,6 +52,17 @@ def build(load: Any, tmp_path: Path) -> Any:
     return run
 
 
+def test_the_word_for_saying_nothing_is_off_unless_it_is_given(build: Any) -> None:
+    assert build("")["desk"].silence is None
+    assert build("silence = ' NO_REPLY '")["desk"].silence == "NO_REPLY"
+
+
+@pytest.mark.parametrize("word", ["", "OK", "NO REPLY", "nö-antwort", "x" * 41])
+def test_a_word_that_cannot_stand_for_nothing_is_refused_with_the_key(build: Any, word: str) -> None:
+    error = problem(build, f"silence = '{word}'")
+    assert error.key == "agents.desk.silence" and (not word or "NO_REPLY" in error.mend)
+
+
 def problem(build: Any, lines: str) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
         build(lines)

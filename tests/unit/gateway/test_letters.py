@@ -20,7 +20,7 @@ from gateway.approvals import (
 )
 from gateway.knowledge import known_calls, new_pendings
 from gateway.letters import Letters
-from gateway.messages import Actor, Json, ThreadKey, ToolResult, assistant, call_hash
+from gateway.messages import Actor, File, Json, ThreadKey, ToolResult, assistant, call_hash, tool_results
 from gateway.messages import Text as Words
 from gateway.notices import STOPS, queued_text, stop_text
 from gateway.options import RunResult
@@ -84,6 +84,20 @@ def test_nothing_is_posted_where_people_read_the_rows_themselves() -> None:
 def test_an_empty_answer_is_said_to_be_none() -> None:
     (row,) = LETTERS.at_the_end(claim(), RunResult(outcome=Outcome.COMPLETED, text=" "), 2)
     assert row.kind == "notice" and row.payload["text"].strip() != ""
+
+
+def test_c067_an_agent_that_says_nothing_sends_nothing_and_no_file_of_its_tools() -> None:
+    part = File(path="a.txt", media_type="text/plain", name="a.txt")
+    made = tool_results([ToolResult(tool_use_id="c", content="made", parts=(part,))])
+    quiet = RunResult(outcome=Outcome.COMPLETED, silent=True)
+    assert LETTERS.at_the_end(claim(), quiet, 4, [made]) == ()
+
+
+def test_c067_the_word_for_nothing_is_not_posted_beside_a_card() -> None:
+    letters = Letters(posts=lambda key: True, silence={"helper": "NO_REPLY"})
+    for words, kinds in (("NO_REPLY", ["card"]), ("May I?", ["answer", "card"])):
+        asked = RunResult(outcome=Outcome.PENDING_APPROVAL, messages=(assistant(Words(text=words)),))
+        assert [row.kind for row in letters.at_a_stop(claim(), asked, [pending()], 2)] == kinds
 
 
 def test_words_that_a_denial_left_behind_are_no_message_to_reply_to() -> None:
