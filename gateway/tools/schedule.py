@@ -141,8 +141,8 @@ def schedule_tools(planner: Planner) -> tuple[Tool, Tool]:
     return (
         Tool(
             name="schedule",
-            description="Have yourself woken in this conversation, later or again and again. When it is due, the "
-            "instruction reaches you as a message here, and what you answer is posted here.",
+            description="Have yourself woken in this conversation, later or again and again. When it is due, "
+            "the instruction reaches you as a message here, and what you answer is posted here.",
             input_schema=SCHEDULE_SCHEMA,
             handler=make,
             idempotent=True,
@@ -150,7 +150,8 @@ def schedule_tools(planner: Planner) -> tuple[Tool, Tool]:
         ),
         Tool(
             name="schedules",
-            description="List what is scheduled in this conversation, with its codes; with cancel, take one back.",
+            description="List what is scheduled in this conversation, with its codes; with cancel, take one "
+            "back.",
             input_schema=SCHEDULES_SCHEMA,
             handler=look,
             idempotent=True,

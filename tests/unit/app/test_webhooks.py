@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,10 @@ async def test_a_question_is_told(house: House, receiver: Receiver) -> None:
         await receiver.until(lambda: receiver.bodies("question:pending"))
 
 
+def was_tried(receiver: Receiver, times: int) -> bool:
+    return len(receiver.tried) == times
+
+
 async def test_a_receiver_that_fails_is_tried_again_later_under_the_same_id(
     house: House, receiver: Receiver
 ) -> None:
@@ -146,7 +151,7 @@ async def test_a_receiver_that_fails_is_tried_again_later_under_the_same_id(
     async with running(house, **hooked(receiver)) as scene:
         await scene.ask("hello")
         for tries, pause in ((1, 5.0), (2, 15.0), (3, 45.0)):
-            await receiver.until(lambda tries=tries: len(receiver.tried) == tries)
+            await receiver.until(partial(was_tried, receiver, tries))
             await scene.gateway.deliveries.idle()
             due = await scene.gateway.store.next_delivery_at()
             assert due == receiver.clock.now() + pause
@@ -178,7 +183,7 @@ async def test_after_a_day_it_is_given_up(house: House, receiver: Receiver) -> N
     async with running(house, **hooked(receiver)) as scene:
         await scene.ask("hello")
         for tries in range(1, MOST_ATTEMPTS + 1):
-            await receiver.until(lambda tries=tries: len(receiver.tried) == tries)
+            await receiver.until(partial(was_tried, receiver, tries))
             await scene.gateway.deliveries.idle()
             receiver.clock.advance(3_600)
             scene.gateway._outbox_changed.set()
