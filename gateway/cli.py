@@ -1,5 +1,5 @@
 """The command line: `threadgate demo | run | ask | chat | pending | schedules | resolve | pair |
-sessions | audit verify | audit export | render | slack manifest | discord invite`.
+sessions | audit verify | audit export | mcp list | render | slack manifest | discord invite`.
 
 Errors are one line that names the key and the mend; a traceback is never shown to a person. Exit
 codes: 0 done, 1 failed or cancelled, 2 usage or configuration, 3 partial, 4 no model reachable,
@@ -92,6 +92,23 @@ def _deaf_threads() -> bool:
     return any(t is not threading.main_thread() and not t.daemon for t in threading.enumerate())
 
 
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"threadgate {version('threadgate')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    """One agent behind your chat threads; a person's yes on what matters."""
+
+
 @app.command()
 def demo(
     port: Annotated[
@@ -99,7 +116,7 @@ def demo(
     ] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="do not open a browser")] = False,
 ) -> None:
-    """Talk to an offline support agent in the browser: no account, no key."""
+    """Talk to an offline agent in the browser. No account, no key."""
     from gateway.app.serve import serve_demo
 
     _run(serve_demo(port, open_browser=not no_open))
@@ -113,7 +130,7 @@ def run(
     json: Annotated[bool, typer.Option("--json-log", help="log as JSON lines")] = False,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error")] = "info",
 ) -> None:
-    """Run the gateway until SIGTERM."""
+    """Run the gateway until Ctrl-C or SIGTERM."""
     from gateway.app.serve import serve
 
     _run(serve(config, json_log=json, log_level=log_level))
@@ -133,8 +150,10 @@ def ask(
     max_tokens: Annotated[int | None, typer.Option(min=1, help="input and output tokens, at most")] = None,
     deadline: Annotated[str, typer.Option(help="how long it may work, such as 90s or 10m")] = "",
 ) -> None:
-    """One message, one turn: the answer on standard output, all else on standard error. The exit code tells
-    how it ended; 8: it waits for a person, and the ids are printed."""
+    """Ask one question, print the answer.
+
+    The answer is on standard output, all else on standard error. The exit code tells how it ended; 8: it
+    waits for a person, and the ids are printed."""
     from gateway.app.asking import Ask, ask_once, read_words, seconds_of
 
     signal.signal(signal.SIGTERM, _interrupted)  # while standard input is read
@@ -238,7 +257,9 @@ def manifest(
     url: Annotated[str, typer.Option(help="for http: the public address of this gateway, https://...")] = "",
     name: Annotated[str, typer.Option(help="what the bot is called")] = "Threadgate",
 ) -> None:
-    """Print an app manifest: scopes, events, commands, App Home. Paste it at api.slack.com/apps."""
+    """Print an app manifest, to be pasted at api.slack.com/apps.
+
+    It has the scopes, events, commands and the App Home that the bot uses."""
     from gateway.app.setup import slack_manifest
 
     typer.echo(slack_manifest(transport, url, name))
@@ -251,7 +272,9 @@ def invite(
         str, typer.Option(help="the application's id; default: the one of the token")
     ] = "",
 ) -> None:
-    """Print the address that invites the bot to a server, with exactly the permissions that it uses."""
+    """Print the address that invites the bot to a server.
+
+    It asks for exactly the permissions that the bot uses."""
     from gateway.app.setup import discord_invite
 
     typer.echo(discord_invite(config, application))
@@ -259,7 +282,9 @@ def invite(
 
 @audit.command("verify")
 def audit_verify(config: ConfigOption = None) -> None:
-    """Check that no line of the record was changed or taken out; 1 and the first bad line otherwise."""
+    """Check that nothing was changed or taken out.
+
+    Exit code 1 names the first line that does not fit."""
     from gateway.app.record import verify
 
     _run(verify(config))
@@ -279,18 +304,20 @@ def audit_export(
 
 
 @mcp.command("list")
-def mcp_list(config: ConfigOption = None) -> None:
-    """Connect to all tool servers and list their tools; 1 when one cannot be reached."""
+def mcp_list(config: ConfigOption = None, json: JsonOption = False) -> None:
+    """List the tools of all servers. Exit code 1: one of them cannot be reached."""
     from gateway.app.oneshot import list_mcp
 
-    _run(list_mcp(config))
+    _run(list_mcp(config, as_json=json))
 
 
 @app.command()
 def render(
     platform: Annotated[str, typer.Option(help="slack, discord, telegram or plain")],
 ) -> None:
-    """Read Markdown on standard input, print the messages that would be sent."""
+    """Print Markdown as the messages that would be sent.
+
+    Reads standard input, prints a JSON list of what a platform would get."""
     from gateway.app.oneshot import render_payloads
 
     typer.echo(render_payloads(platform, sys.stdin.read()))

@@ -21,6 +21,10 @@ Texts never carry a secret: they are built from names and numbers, not from requ
 
 from __future__ import annotations
 
+from typing import Literal
+
+AuthTrouble = Literal["", "key", "model", "account"]
+
 
 class GatewayError(Exception):
     """Base of all errors of the gateway."""
@@ -75,7 +79,14 @@ class ModelRateLimited(ModelError):
 
 
 class ModelOverloaded(ModelError):
-    """The endpoint is overloaded, unreachable, or dropped the answer. Worth another try."""
+    """The endpoint is overloaded, unreachable, or dropped the answer. Worth another try. `unreachable`:
+    why there was no connection, in words; empty where there was one or the reason is not known."""
+
+    def __init__(
+        self, message: str, *, provider: str = "", retry_after: float | None = None, unreachable: str = ""
+    ) -> None:
+        self.unreachable = unreachable
+        super().__init__(message, provider=provider, retry_after=retry_after)
 
 
 class ModelRejected(ModelError):
@@ -94,7 +105,14 @@ class ModelRejected(ModelError):
 
 
 class ModelAuthError(ModelError):
-    """The key is missing, wrong or not allowed to use this model."""
+    """The key is missing, wrong or not allowed to use this model. `about`: what is refused, the key, the
+    name of the model (or the address), the account behind the key; empty where that is not known."""
+
+    def __init__(
+        self, message: str, *, provider: str = "", retry_after: float | None = None, about: AuthTrouble = ""
+    ) -> None:
+        self.about: AuthTrouble = about
+        super().__init__(message, provider=provider, retry_after=retry_after)
 
 
 class IntelligenceUnavailable(GatewayError):

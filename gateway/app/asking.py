@@ -14,7 +14,7 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from gateway.app.build import build_parts
 from gateway.app.gateway import Parts
 from gateway.app.serve import demo_parts
 from gateway.app.toolservers import running
-from gateway.config import load_config
+from gateway.config import load_config, questionable_rules
 from gateway.config.parsing import Source, seconds
 from gateway.config.problems import Bad
 from gateway.errors import ConfigError
@@ -83,11 +83,20 @@ async def ask_with(parts: Parts, wanted: Ask) -> int:
     watcher = Watcher(sys.stdout, sys.stderr, as_json=wanted.as_json)
     try:
         async with _interruptible(), running(parts.tool_servers), console.bench(parts, watcher) as at:
+            for line in _trouble(parts):
+                watcher.note(line)
             watcher.waiting = await _answer(at, wanted)
     except asyncio.CancelledError:
         watcher.note(f"interrupted{watcher.way_on}")
         return EXIT_FAILED
     return watcher.ended()
+
+
+def _trouble(parts: Parts) -> Iterator[str]:
+    """What keeps agents from working as configured, though it stops nothing; one line each."""
+    yield from questionable_rules(parts.agents)
+    down = parts.tool_servers.down() if parts.tool_servers is not None else {}
+    yield from (f"tool server {name} is down: {reason}" for name, reason in down.items())
 
 
 def seconds_of(deadline: str) -> float | None:

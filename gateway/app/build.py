@@ -10,6 +10,7 @@ from pathlib import Path
 from channels.base import Channel
 from gateway.agent import Agent
 from gateway.app.builtins import BuiltIns
+from gateway.app.extras import extra
 from gateway.app.gateway import Parts, Web
 from gateway.app.isolation import Isolation
 from gateway.app.metrics import Metrics
@@ -66,10 +67,17 @@ def build_parts(config: Config, *, clock: Clock | None = None, channels: bool = 
         data_dir=data_dir,
         schedules=tuple(standing_of(config, rules.place)),
         webhooks={name: Hook(url=s.url, secret=s.secret) for name, s in config.webhooks.items()},
-        metrics=Metrics() if config.metrics is not None else None,
+        metrics=_metrics(config),
         tool_servers=servers,
         clock=clock,
     )
+
+
+def _metrics(config: Config) -> Metrics | None:
+    if config.metrics is None:
+        return None
+    with extra("metrics", "metrics"):
+        return Metrics()
 
 
 def build_store(config: Config, clock: Clock) -> Store:
@@ -103,7 +111,7 @@ def models_of(sections: Mapping[str, ModelSection], data_dir: Path, clock: Clock
             for name in names:
                 if name not in made:
                     made[name] = _priced(_model(name, sections[name], data_dir), sections[name])
-            resilient[names] = ResilientModel([made[name] for name in names], clock=clock)
+            resilient[names] = ResilientModel([made[name] for name in names], clock=clock, names=names)
         return resilient[names]
 
     return model_of
@@ -194,11 +202,14 @@ def _channels(config: Config) -> list[Channel]:
     channels: list[Channel] = []
     discord, slack, telegram = config.channels.discord, config.channels.slack, config.channels.telegram
     if discord is not None:
-        channels.append(_discord(discord, config))
+        with extra("channels.discord", "discord"):
+            channels.append(_discord(discord, config))
     if slack is not None:
-        channels.append(_slack(slack))
+        with extra("channels.slack", "slack"):
+            channels.append(_slack(slack))
     if telegram is not None:
-        channels.append(_telegram(telegram))
+        with extra("channels.telegram", "telegram"):
+            channels.append(_telegram(telegram))
     return channels
 
 

@@ -19,6 +19,7 @@ from gateway.bridge import card, shared_card
 from gateway.bridge_presses import read_press, wants_all
 from gateway.bridge_questions import Bad, Draft, Picked, Toggle
 from gateway.clock import Clock
+from gateway.commands import read_command
 from gateway.events import (
     AssistantDelta,
     AssistantText,
@@ -329,6 +330,12 @@ def _toggled(record: PendingRecord, value: str) -> PendingRecord:
     return _as_record(record.pending, votes if value in record.votes else (*votes, value))
 
 
+ONLY_HERE = (
+    "Here there are /new and /quit; requests are decided as they come. In another window, "
+    "`threadgate pending`, `threadgate sessions` and `threadgate schedules` list what there is."
+)
+
+
 async def chat(at: Bench, agent: str, terminal: Terminal) -> None:
     """A conversation until the end of input or `/quit`; `/new` starts afresh."""
     conversation = new_id("c")
@@ -342,5 +349,7 @@ async def chat(at: Bench, agent: str, terminal: Terminal) -> None:
         if text == "/new":
             conversation = new_id("c")
             terminal.notice("A fresh conversation begins here.")
+        elif read_command(text) is not None:
+            terminal.notice(ONLY_HERE)
         elif text:
             await ask(at, agent, text, conversation)

@@ -10,7 +10,7 @@ from gateway.config import Config
 from gateway.config.agents import module_tools
 from gateway.messages import Message
 from gateway.options import LoopOptions, LoopRunner, LoopSession
-from gateway.worker.following import described, remote_tools
+from gateway.worker.claims import described, remote_tools
 from gateway.worker.runner import ProcessRunner
 from gateway.worker.wire import Job
 

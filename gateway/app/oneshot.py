@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
-from rich.console import Console
-from rich.table import Column, Table
-from rich.text import Text
 
 from channels.render.inert import visible
 from channels.render.payloads import Platform, payloads
@@ -20,9 +17,10 @@ from gateway.app import console
 from gateway.app.build import build_parts
 from gateway.app.gateway import Parts
 from gateway.app.serve import demo_parts
+from gateway.app.tables import show
 from gateway.app.toolservers import list_tools, running
 from gateway.approvals import Answer, Approve, Deny, GrantScope, Resolution
-from gateway.config import load_config
+from gateway.config import load_config, questionable_rules
 from gateway.errors import ConfigError
 from gateway.events import Event, TurnDone, encode_event
 from gateway.log import setup_logging
@@ -83,6 +81,8 @@ async def chat_here(config: Path | None, agent: str) -> int:
     _check_agent(parts, name)
     terminal = Terminal()
     approver = console.TerminalApprover(terminal)
+    for line in questionable_rules(parts.agents):
+        terminal.notice(line)
     terminal.notice(f"Talking to {name}. /new starts afresh, /quit or Ctrl-D leaves.")
     async with running(parts.tool_servers), console.bench(parts, console.Watcher(terminal), approver) as at:
         await console.chat(at, name, terminal)
@@ -138,15 +138,11 @@ async def pair_once(config: Path | None, code: str) -> int:
 # ---- lists
 
 
-async def list_mcp(config: Path | None) -> int:
+async def list_mcp(config: Path | None, *, as_json: bool) -> int:
     """`threadgate mcp list`. Raises ConfigError."""
     setup_logging(logging.ERROR)
-    return await list_tools(load_config(config or Path("config.toml"), env=os.environ))
-
-
-def _id_column(name: str) -> Column:
-    """Ids are there to be copied: never cut, never broken."""
-    return Column(name, no_wrap=True, min_width=22)
+    loaded = load_config(config or Path("config.toml"), env=os.environ)
+    return await list_tools(loaded, as_json=as_json)
 
 
 async def list_pending(config: Path | None, *, as_json: bool) -> int:
@@ -157,14 +153,17 @@ async def list_pending(config: Path | None, *, as_json: bool) -> int:
         for record in records:
             sys.stdout.write(msgspec.json.encode(_pending_line(record)).decode() + "\n")
         return 0
-    table = Table("code", "kind", "what", "arguments", "since", "who may decide", _id_column("id"))
+    rows = []
     for record in records:
         pending = record.pending
         what = pending.question.text if pending.question is not None else pending.tool
         shown = msgspec.json.encode(masked(pending.args, pending.secret)).decode()
-        cells = [pending.code, pending.kind, what, shown, when(record.requested_at)]
-        table.add_row(*(Text(visible(c)) for c in (*cells, deciders_text(record), record.id)))
-    Console().print(table if records else "Nothing waits for a decision.")
+        cells = (pending.code, pending.kind, what, shown, when(record.requested_at))
+        rows.append((*cells, deciders_text(record), record.id))
+    if rows:
+        show(("code", "kind", "what", "arguments", "since", "who may decide", "id"), rows)
+    else:
+        sys.stdout.write("Nothing waits for a decision.\n")
     return 0
 
 
@@ -201,11 +200,14 @@ async def list_sessions(config: Path | None, *, as_json: bool) -> int:
             }
             sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
         return 0
-    table = Table(_id_column("session"), "agent", "status", "messages", "last", "begins with")
-    for view in views:
-        cells = [view.id, view.agent, view.status, str(view.log_length), when(view.updated_at), view.title]
-        table.add_row(*(Text(visible(cell)) for cell in cells))
-    Console().print(table if views else "There are no sessions yet.")
+    rows = [
+        (view.id, view.agent, view.status, str(view.log_length), when(view.updated_at), view.title)
+        for view in views
+    ]
+    if rows:
+        show(("session", "agent", "status", "messages", "last", "begins with"), rows)
+    else:
+        sys.stdout.write("There are no sessions yet.\n")
     return 0
 
 

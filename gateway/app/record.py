@@ -56,8 +56,9 @@ async def verify(config: Path | None) -> int:
     if not checked.seq:
         sys.stdout.write("The record is empty.\n")
         return 0
+    lines = "line" if checked.seq == 1 else "lines"
     # With these two, kept elsewhere, lines that were cut off at the end are noticed later.
-    sys.stdout.write(f"The record is whole: {checked.seq} lines. Hash of the last: {checked.hash}\n")
+    sys.stdout.write(f"The record is whole: {checked.seq} {lines}. Hash of the last: {checked.hash}\n")
     return 0
 
 

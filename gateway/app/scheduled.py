@@ -6,14 +6,12 @@ import sys
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
-from rich.table import Column, Table
-from rich.text import Text
 
 from channels.render.inert import visible
 from gateway.app import console
 from gateway.app.oneshot import parts_of
 from gateway.app.sessions import schedule_line
+from gateway.app.tables import show
 from gateway.notices import next_text
 from gateway.requests import Who
 from gateway.schedules import MOST_LISTED, Schedules
@@ -30,12 +28,12 @@ async def list_schedules(config: Path | None, *, as_json: bool) -> int:
         for record in records:
             sys.stdout.write(msgspec.json.encode(schedule_line(record)).decode() + "\n")
         return 0
-    table = Table(Column("code", no_wrap=True), "name", "what", "when", "where", "by")
-    for record in records:
-        line = schedule_line(record)
-        cells = [line.code, line.name, line.instruction, next_text(record, now), line.where, line.by]
-        table.add_row(*(Text(visible(cell)) for cell in cells))
-    Console().print(table if records else "Nothing is scheduled.")
+    lines = [(schedule_line(record), next_text(record, now)) for record in records]
+    rows = [(line.code, line.name, line.instruction, when, line.where, line.by) for line, when in lines]
+    if rows:
+        show(("code", "name", "what", "when", "where", "by"), rows)
+    else:
+        sys.stdout.write("Nothing is scheduled.\n")
     return 0
 
 

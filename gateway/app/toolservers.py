@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+import msgspec
 
 from channels.render.inert import visible
 from gateway.agent import Agent
+from gateway.app.tables import show
 from gateway.clock import Clock, SystemClock
 from gateway.config import Config
 from gateway.config.values import McpSection
@@ -70,28 +70,52 @@ async def running(servers: ToolServers | None) -> AsyncIterator[None]:
         await servers.stop()
 
 
-async def list_tools(config: Config) -> int:
+async def list_tools(config: Config, *, as_json: bool) -> int:
     """`threadgate mcp list`: what each server offers. 0 when all can be reached, else 1."""
     if not config.mcp:
         raise ConfigError("mcp", "no tool server is configured", "add a table [mcp.NAME]")
     settings = [replace(_settings(name, section), required=False) for name, section in config.mcp.items()]
-    servers, console = ToolServers(settings, SystemClock(), config.gateway.data_dir), Console()
+    servers = ToolServers(settings, SystemClock(), config.gateway.data_dir)
     async with running(servers):
         down = servers.down()
         for name in servers.settings:
-            if name in down:
-                console.print(Text(visible(f"{name} is down: {redact(down[name])}\n")))
+            if as_json:
+                _print_json(name, redact(down.get(name, "")), servers.tools(name))
+            elif name in down:
+                sys.stdout.write(f"{visible(name)} is down: {visible(redact(down[name]))}\n")
             else:
-                console.print(_table(name, servers.tools(name)))
+                _print_tools(name, servers.tools(name))
     return 1 if down else 0
 
 
-def _table(server: str, tools: Sequence[Tool]) -> Table:
-    table = Table(
-        "tool", "what it says of itself", "description", title=Text(visible(server)), title_justify="left"
-    )
+def _print_json(server: str, reason: str, tools: Sequence[Tool]) -> None:
+    """One server a line. `reason`: why it is down."""
+    line = {
+        "server": server,
+        "state": "down" if reason else "up",
+        "reason": reason,
+        "tools": []
+        if reason
+        else [
+            {
+                "tool": tool.name,
+                "description": tool.description,
+                "reads_only": tool.safe,
+                "idempotent": tool.idempotent,
+                "input_schema": tool.input_schema,
+            }
+            for tool in tools
+        ],
+    }
+    sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
+
+
+def _print_tools(server: str, tools: Sequence[Tool]) -> None:
+    rows = []
     for tool in tools:
         hints = "reads only" if tool.safe else "may be repeated" if tool.idempotent else ""
-        first = tool.description.strip().partition("\n")[0]
-        table.add_row(Text(visible(tool.name), overflow="fold"), hints, Text(visible(first[:200])))
-    return table
+        rows.append((tool.name, hints, tool.description.strip().partition("\n")[0][:200]))
+    if rows:
+        show(("tool", "what it says of itself", "description"), rows, title=server)
+    else:
+        sys.stdout.write(f"{visible(server)} is there, and has no tools.\n")

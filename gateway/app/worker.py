@@ -18,7 +18,7 @@ from typing import cast
 from gateway.agent import Agent
 from gateway.clock import SystemClock
 from gateway.errors import GatewayError
-from gateway.events import AnyEvent, Event
+from gateway.events import Event, LoopEvent
 from gateway.log import redact, register_secret, setup_logging
 from gateway.loop import resume_agent, run_agent
 from gateway.options import LoopOptions, RunResult
@@ -88,6 +88,8 @@ class Jobs:
             except Exception as error:  # whatever it was, the gateway has to hear of it
                 logging.getLogger(__name__).exception("the run failed")
                 told = str(error) if isinstance(error, GatewayError) else repr(error)
+                if isinstance(error, MemoryError):
+                    told = "it needed more memory than `memory` of the agent allows"
                 self._link.tell(Failed(error=type(error).__name__, message=redact(told)))
             else:
                 self._link.tell(_finished(end))
@@ -119,7 +121,7 @@ class Jobs:
         return await run_agent(agent, model, job.message, transcript, options=options)
 
     def _tell_event(self, event: Event) -> None:
-        self._link.tell(Told(event=cast(AnyEvent, event)))  # the union is closed
+        self._link.tell(Told(event=cast(LoopEvent, event)))  # the union is closed
 
 
 def _finished(end: RunResult) -> Finished:

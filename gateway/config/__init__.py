@@ -85,7 +85,7 @@ def _parse(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        mend = "`threadgate init` writes one, `--config PATH` names another"
+        mend = "copy config.example.toml and keep what you need, or name another file with --config"
         raise ConfigError(str(path), f"cannot be read: {error.strerror}", mend) from error
     except UnicodeDecodeError as error:
         raise ConfigError(str(path), "is not UTF-8 text", "save it as UTF-8") from error

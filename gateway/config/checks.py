@@ -41,6 +41,7 @@ OWN_FIELDS = frozenset(
     {"model", "messages", "system", "tools", "stream", "stream_options", "n", "contents", "functions"}
 )
 CHANNELS = frozenset({"discord", "slack", "telegram", "web"})
+LEAST_MEMORY = 256_000_000  # bytes of addresses; Python, the loop and a thread take most of them
 TELEGRAM_PORTS = (443, 80, 88, 8443)
 HOOKED = ("approval:pending", "question:pending", "done")  # what webhooks can be told of
 
@@ -105,7 +106,10 @@ def _model(key: str, model: ModelSection) -> Iterator[ConfigError]:
         yield ConfigError(f"{key}.model", "is missing", f"the name of a model of {model.provider}")
     if model.api_key is None:
         variable = KEY_VARIABLES[model.provider]
-        yield ConfigError(f"{key}.api_key", "is missing", f'write "env:{variable}" and set it')
+        mend = f'write "env:{variable}" and set it'
+        if model.base_url is not None:
+            mend += '; a server that wants no key takes any: "none"'
+        yield ConfigError(f"{key}.api_key", "is missing", mend)
     for field in sorted(OWN_FIELDS & set(model.extra)):
         yield ConfigError(f"{key}.extra.{field}", "is the gateway's own", "take it out")
     if not _is_json(model.extra):
@@ -121,6 +125,7 @@ def _agent(key: str, agent: AgentSection, document: Document) -> Iterator[Config
         yield from _known(f"{key}.failover[{place}]", "model", name, document.models, add)
     if agent.summary_model is not None:
         yield from _known(f"{key}.summary_model", "model", agent.summary_model, document.models, add)
+    yield from _memory(key, agent)
     for place, one in enumerate(agent.subagents):
         yield from _known(f"{key}.subagents[{place}]", "agent", one.agent, document.agents, "")
         called = document.agents.get(one.agent)
@@ -141,6 +146,12 @@ def _agent(key: str, agent: AgentSection, document: Document) -> Iterator[Config
         for place, target in enumerate(rule.notify):
             yield from _notified(f"{at}.notify[{place}]", target, document)
         yield from _waiting(at, rule, document)
+
+
+def _memory(key: str, agent: AgentSection) -> Iterator[ConfigError]:
+    if agent.memory is not None and agent.memory < LEAST_MEMORY:
+        mend = f"{LEAST_MEMORY // 1_000_000}MB at least, what its tools need on top"
+        yield ConfigError(f"{key}.memory", "is too little for a process to start with", mend)
 
 
 def _post_to(key: str, agent: AgentSection, document: Document) -> Iterator[ConfigError]:

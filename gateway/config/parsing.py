@@ -33,8 +33,8 @@ _TOOLS = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 _BUILT_IN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _CLOCK_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 _WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}", re.ASCII)
-_SIZES = {"B": 1, "kB": 1_000, "MB": 1_000_000}
-_SIZE = re.compile(r"(\d{1,9})(B|kB|MB)", re.ASCII)
+_SIZES = {"b": 1, "kb": 1_000, "mb": 1_000_000, "gb": 1_000_000_000}
+_SIZE = re.compile(r"(\d{1,9})([kmg]?b)", re.ASCII | re.IGNORECASE)
 _SILENCE = re.compile(r"[A-Za-z0-9_-]{4,40}", re.ASCII)
 _LONGEST_SECRET_FILE = 64 * 1024
 
@@ -190,14 +190,14 @@ def listen_address(raw: Any, source: Source) -> tuple[str, int]:
 
 
 def size(raw: Any, source: Source) -> int:
-    """Bytes: `500kB`, `20MB`; also a plain number."""
-    mend = 'write a size above zero, such as "500kB" or "20MB"'
+    """Bytes: `500kB`, `20MB`, `1GB`; also a plain number."""
+    mend = 'write a size above zero, such as "500kB", "20MB" or "1GB"'
     if isinstance(raw, int) and not isinstance(raw, bool) and raw > 0:
         return raw
     match = _SIZE.fullmatch(raw) if isinstance(raw, str) else None
     if match is None or int(match[1]) == 0:
         raise Bad(f"{raw!r} is not a size", mend)
-    return int(match[1]) * _SIZES[match[2]]
+    return int(match[1]) * _SIZES[match[2].lower()]
 
 
 def webhook_secret(raw: Any, source: Source) -> SecretText:
@@ -343,6 +343,10 @@ def place_to_talk(raw: Any, source: Source) -> str:
     value = text(raw, source)
     if value == "web":
         return value
+    if value.startswith("web:"):
+        raise Bad(
+            "a thread of the page cannot be named", 'write "web": a conversation of its own on the page'
+        )
     if value.startswith("webhook:"):
         raise Bad("an agent cannot talk to a webhook", 'name a thread, such as "slack:T1:C9", or "web"')
     return check_thread(value)

@@ -108,9 +108,27 @@ class Reader:
         try:
             return msgspec.convert(raw, kind)
         except msgspec.ValidationError as error:
-            problem = str(error)
-            self._problem(key, problem[:1].lower() + problem[1:])
+            self._problem(key, _in_words(str(error)))
             return None
+
+
+_WORDS = {
+    "`int`": "a whole number",
+    "`float`": "a number",
+    "`str`": "a text in quotes",
+    "`bool`": "true or false",
+    "`array`": "a list",
+    "`object`": "a table",
+    " >= ": " from ",
+    " <= ": " up to ",
+}
+
+
+def _in_words(problem: str) -> str:
+    """What msgspec says about a plain value, without the names of its types."""
+    for name, words in _WORDS.items():
+        problem = problem.replace(name, words)
+    return problem[:1].lower() + problem[1:]
 
 
 def _join(key: str, name: str) -> str:

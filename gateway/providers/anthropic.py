@@ -18,6 +18,7 @@ import anthropic
 import httpx2
 
 from gateway.errors import (
+    AuthTrouble,
     ConfigError,
     ModelAuthError,
     ModelError,
@@ -32,6 +33,7 @@ from gateway.providers.anthropic_wire import Builder
 from gateway.providers.base import ModelRequest, ModelResponse, OnDelta
 from gateway.providers.conversation import read_file
 from gateway.providers.names import original_names
+from gateway.providers.reasons import model_error
 from gateway.providers.waits import retry_after as asked_to_wait
 
 PROVIDER = "anthropic"
@@ -83,6 +85,13 @@ _BY_TYPE: dict[str, _Kind] = {
     "billing_error": ModelAuthError,
     "not_found_error": ModelAuthError,
     "invalid_request_error": ModelRejected,
+}
+# What exactly a ModelAuthError is about, where the type says it.
+_ABOUT: dict[str, AuthTrouble] = {
+    "authentication_error": "key",
+    "permission_error": "key",
+    "billing_error": "account",
+    "not_found_error": "model",
 }
 # Answered with 429, but no wait that a turn can afford mends them.
 _SPENT = frozenset({"contract_spend_limit_reached", "enforced_spend_limit_reached"})
@@ -216,8 +225,9 @@ def _fed(reply: Accumulator, event: Any) -> str:
 def translated(error: Exception, *, secret: str = "") -> ModelError:
     """Our error for one of the SDK's. Its text holds names and the API's own words, never `secret`."""
     kind = next(ours for theirs in type(error).__mro__ if (ours := ERRORS.get(theirs)) is not None)
-    words, retry_after = type(error).__name__, None
+    words, retry_after, status = type(error).__name__, None, None
     if isinstance(error, anthropic.APIStatusError):
+        status = error.status_code
         if error.error_code in _SPENT:
             kind = ModelAuthError
         retry_after = asked_to_wait(error.response.headers)
@@ -230,7 +240,10 @@ def translated(error: Exception, *, secret: str = "") -> ModelError:
             context_too_long=too_long,
             about_thinking=not too_long and bool(_THINKING.search(words)),
         )
-    return kind(words, provider=PROVIDER, retry_after=retry_after)
+    about = _ABOUT.get(error.type or "") if isinstance(error, anthropic.APIStatusError) else None
+    return model_error(
+        kind, words, error, provider=PROVIDER, retry_after=retry_after, status=status, about=about
+    )
 
 
 def _words(error: anthropic.APIStatusError, secret: str) -> str:

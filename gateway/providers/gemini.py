@@ -25,6 +25,7 @@ from google import genai
 from google.genai import errors, types
 
 from gateway.errors import (
+    AuthTrouble,
     ConfigError,
     ModelAuthError,
     ModelError,
@@ -38,6 +39,7 @@ from gateway.providers.conversation import read_file
 from gateway.providers.gemini_reply import Accumulator
 from gateway.providers.gemini_rules import validate
 from gateway.providers.gemini_wire import Builder, gemini_name, is_older
+from gateway.providers.reasons import model_error
 
 PROVIDER = "gemini"
 BASE_URL = "https://generativelanguage.googleapis.com"
@@ -86,6 +88,13 @@ _BY_CODE: dict[int, _Kind] = {
     429: ModelRateLimited,
     499: ModelOverloaded,
     501: ModelRejected,
+}
+# What exactly a ModelAuthError is about, where the status says it in words.
+_ABOUT: dict[str, AuthTrouble] = {
+    "UNAUTHENTICATED": "key",
+    "PERMISSION_DENIED": "key",
+    "NOT_FOUND": "model",
+    "FAILED_PRECONDITION": "account",
 }
 _KEY_REASONS = frozenset({"API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"})
 # The API has no code for these two; the words are all there is, and only in refused requests.
@@ -222,7 +231,7 @@ def translated(error: Exception, *, secret: str = "") -> ModelError:
     """Our error for one of the SDK's. Its text holds names and the API's own words, never `secret`."""
     kind = next(ours for theirs in type(error).__mro__ if (ours := ERRORS.get(theirs)) is not None)
     if not isinstance(error, errors.APIError):
-        return kind(type(error).__name__, provider=PROVIDER)
+        return model_error(kind, type(error).__name__, error, provider=PROVIDER)
     status = error.status if isinstance(error.status, str) else ""
     details = _details(error.details)
     kind = _BY_STATUS.get(status) or _BY_CODE.get(error.code) or kind
@@ -237,7 +246,11 @@ def translated(error: Exception, *, secret: str = "") -> ModelError:
             context_too_long=too_long,
             about_thinking=not too_long and bool(_THINKING.search(words)),
         )
-    return kind(words, provider=PROVIDER, retry_after=_retry_after(error, details))
+    wait = _retry_after(error, details)
+    about = _ABOUT.get(status)
+    return model_error(
+        kind, words, error, provider=PROVIDER, retry_after=wait, status=error.code, about=about
+    )
 
 
 def _details(body: Any) -> list[Json]:

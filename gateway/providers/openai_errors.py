@@ -13,7 +13,15 @@ from typing import Any, Literal
 import httpx
 import openai
 
-from gateway.errors import ModelAuthError, ModelError, ModelOverloaded, ModelRateLimited, ModelRejected
+from gateway.errors import (
+    AuthTrouble,
+    ModelAuthError,
+    ModelError,
+    ModelOverloaded,
+    ModelRateLimited,
+    ModelRejected,
+)
+from gateway.providers.reasons import model_error
 from gateway.providers.waits import retry_after
 
 _Kind = type[ModelError]
@@ -77,6 +85,15 @@ _BY_CODE: dict[str, _Meaning] = {
     "UNAVAILABLE": ModelOverloaded,
     "UNAUTHENTICATED": ModelAuthError,
 }
+# What exactly a ModelAuthError is about, where a code says more than the status.
+_ABOUT: dict[str, AuthTrouble] = {
+    "model_not_found": "model",
+    **dict.fromkeys(("1211", "1221", "1222"), "model"),
+    **dict.fromkeys(("insufficient_quota", "billing_hard_limit_reached"), "account"),
+    "exceeded_current_quota_error": "account",
+    **dict.fromkeys(("1110", "1111", "1112", "1113", "1120", "1121"), "account"),
+    **dict.fromkeys(("1304", "1308", "1309", "1310", "1311", "1313"), "account"),
+}
 # Where there is no code the words are all there is, and only in refused requests.
 _TOO_LONG = re.compile(
     r"context (?:length|window)|exceed(?:s|ed)? (?:the )?(?:model'?s? )?(?:maximum|token limit)"
@@ -96,12 +113,13 @@ def translated(error: Exception, *, provider: str, secret: str = "") -> ModelErr
     """Our error for one of the SDK's. Its text holds names and the API's own words, never `secret`."""
     plain = next(ours for theirs in type(error).__mro__ if (ours := ERRORS.get(theirs)) is not None)
     if not isinstance(error, openai.APIError):
-        return plain(type(error).__name__, provider=provider)
+        return model_error(plain, type(error).__name__, error, provider=provider)
     facts = _facts(error.body)
     words = str(facts.get("message") or error.message or "")[:300]
     kind = _meaning(error, facts, words, plain)
-    wait = None
+    wait = status = None
     if isinstance(error, openai.APIStatusError):
+        status = error.status_code
         wait = _google_wait(facts) or retry_after(error.response.headers)
         words = f"{error.status_code} {words}"
     words = words.replace(secret, "***") if secret else words
@@ -112,11 +130,12 @@ def translated(error: Exception, *, provider: str, secret: str = "") -> ModelErr
     if kind is ModelRejected:
         about = _THINKING.search(words) is not None
         return ModelRejected(words, provider=provider, about_thinking=about)
-    return kind(words, provider=provider, retry_after=wait)
+    what = next((_ABOUT[name] for name in _named(facts) if name in _ABOUT), None)
+    return model_error(kind, words, error, provider=provider, retry_after=wait, status=status, about=what)
 
 
 def _meaning(error: openai.APIError, facts: dict[str, Any], words: str, kind: _Kind) -> _Meaning:
-    named = [str(facts[name]) for name in ("code", "status", "type") if facts.get(name) is not None]
+    named = _named(facts)
     for name in named:
         if name in _BY_CODE:
             return _BY_CODE[name]
@@ -133,6 +152,10 @@ def _meaning(error: openai.APIError, facts: dict[str, Any], words: str, kind: _K
     if _DECLINED.search(words):
         return "declined"
     return ModelAuthError if _BAD_KEY.search(words) else kind
+
+
+def _named(facts: dict[str, Any]) -> list[str]:
+    return [str(facts[name]) for name in ("code", "status", "type") if facts.get(name) is not None]
 
 
 def _facts(body: Any) -> dict[str, Any]:

@@ -54,6 +54,7 @@ class ResilientModel:
     rest: seconds for which a model that failed after all its tries is asked last; as long as the
     endpoint has asked for, if that is longer (at most an hour).
     jitter: a number in [0, 1) for each wait. second_chance: ask again after an empty reply.
+    names: what the models are called in the configuration, so that errors can name the key to mend.
     """
 
     def __init__(
@@ -68,12 +69,14 @@ class ResilientModel:
         rest: float = 60.0,
         jitter: Callable[[], float] = random.random,
         second_chance: bool = False,
+        names: Sequence[str] = (),
     ) -> None:
         if not models:
             raise ValueError("no model is given")
         self._models, self._clock, self._attempts = tuple(models), clock, attempts
         self._first_wait, self._longest_wait, self._patience = first_wait, longest_wait, patience
         self._rest, self._jitter, self._second_chance = rest, jitter, second_chance
+        self._names = tuple(names)
         self._rests_until: dict[int, float] = {}
 
     @property
@@ -97,7 +100,8 @@ class ResilientModel:
                 refused = refused or error
                 log.warning("model %s refused the request: %s", model.id, error)
             except (ModelRateLimited, ModelOverloaded, ModelAuthError) as error:
-                failures.append(f"{model.id} {_failure(error)}")
+                name = self._names[index] if index < len(self._names) else ""
+                failures.append(f"{model.id} {_failure(error, name)}")
                 asked = min(_asked(error) or 0.0, LONGEST_REST)
                 self._rests_until[index] = self._clock.monotonic() + max(self._rest, asked)
                 log.warning("model %s gave no answer: %s", model.id, error)
@@ -238,12 +242,25 @@ def _asked(error: BaseException | None) -> float | None:
     return None if asked is None or math.isnan(asked) or asked < 0 else asked
 
 
-def _failure(error: ModelError) -> str:
-    kinds = {
-        ModelRateLimited: "limits the rate",
-        ModelAuthError: "refuses the key or does not know the model",
-    }
-    words = kinds.get(type(error), "is overloaded or cannot be reached")
+def _failure(error: ModelError, name: str) -> str:
+    """What a model did instead of answering. `name`: its table in the configuration, empty: not known."""
+    table = f"models.{name}" if name else ""
+    match error:
+        case ModelRateLimited():
+            words = "limits the rate"
+        case ModelAuthError(about="key"):
+            words = f"refuses the key{f' ({table}.api_key)' if table else ''}"
+        case ModelAuthError(about="model"):
+            where = f" ({table}.model, {table}.base_url)" if table else ""
+            words = f"does not know the model, or its address is another{where}"
+        case ModelAuthError(about="account"):
+            words = "wants its account looked after: no credit, no quota or not in this country"
+        case ModelAuthError():
+            words = "refuses the key or does not know the model"
+        case ModelOverloaded(unreachable=why) if why:
+            words = f"cannot be reached: {why}{f' ({table}.base_url)' if table else ''}"
+        case _:
+            words = "is overloaded or cannot be reached"
     asked = _asked(error)
     if asked is None or asked < 1:
         return words

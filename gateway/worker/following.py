@@ -8,18 +8,18 @@ from typing import Any, assert_never
 
 import msgspec
 
-from gateway.approvals import KnownCall, Pending, Resolution, TurnCheckpoint, settle
-from gateway.bucket import Circumstances, sort_calls
+from gateway.approvals import KnownCall, Resolution
 from gateway.budget import Spent
 from gateway.errors import GatewayError, IntelligenceUnavailable, RequiredToolServerDown, StoreError
 from gateway.events import BudgetCheck
 from gateway.journal import CallRow, Ready
-from gateway.messages import ToolResult
+from gateway.messages import Message, ToolResult
 from gateway.options import LoopOptions, LoopSession, RunResult
-from gateway.tools.base import Tool, ToolOutput
+from gateway.outcome import Outcome
+from gateway.tools.base import ToolOutput
 from gateway.tools.lanes import LaneContext, call_tool
-from gateway.tools.system import ASK_USER, READ_RESULT
 from gateway.tools.waiting import ChildWaits, NeedsAnswer, Waits
+from gateway.worker.claims import NOT_ALLOWED, Claims, WorkerLost, described, remote_tools
 from gateway.worker.frames import BrokenFrame
 from gateway.worker.process import Worker
 from gateway.worker.wire import (
@@ -34,9 +34,7 @@ from gateway.worker.wire import (
     Finished,
     FullResult,
     Job,
-    LaneCall,
     Marker,
-    RemoteTool,
     Reply,
     Request,
     Results,
@@ -48,18 +46,6 @@ from gateway.worker.wire import (
 )
 
 STOP_SECONDS = 5.0  # that a worker gets to end its run by itself, after a stop and after the deadline
-NOT_ALLOWED = "not run: nobody has allowed this call"
-
-
-class WorkerLost(GatewayError):
-    """The worker ended before its run did. `stopped`: we ended it, because the turn was over for it."""
-
-    def __init__(self, why: str = "", *, stopped: bool = False) -> None:
-        self.why, self.stopped = why, stopped
-        super().__init__(why)
-
-    def __str__(self) -> str:
-        return f"the process of the agent ended before its work did: {self.why or 'nobody knows why'}"
 
 
 class Following:
@@ -70,15 +56,14 @@ class Following:
         self._agent = session.agent
         self.known: dict[str, KnownCall] = dict(job.known)
         self._running: dict[str, bool] = {}  # call id -> whether it may simply run again
-        self._begun: dict[str, Ready] = {}
         self._steps, self._tokens = job.spent.steps, job.spent.tokens
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._lost: BaseException | None = None
         self._began = options.clock.monotonic()
         self._asked = 0.0  # seconds that a person at hand took
         self._asking_since: float | None = None
-        self._settled: dict[str, KnownCall] = {}
-        self._offered = remote_tools(session, job.own)
+        self._last_id = 0
+        self._claims = Claims(session, job, options)
 
     @property
     def doubtful(self) -> bool:
@@ -127,22 +112,25 @@ class Following:
                 case None:
                     raise self._lost or WorkerLost
                 case Finished():
-                    return _outcome(frame, self._looked_at_again(frame.pending))
+                    return self._outcome(frame)
                 case Failed():
                     raise _error(frame)
                 case Abandoned() | Appended() | Told() | Done():
                     self._hear(frame, worker)
                 case _:
+                    if frame.id <= self._last_id:
+                        raise WorkerLost("it uses a number twice")
+                    self._last_id = frame.id
                     self._spawn(frame.id, self._answer(frame, worker), worker)
 
     def _hear(self, frame: Abandoned | Appended | Told | Done, worker: Worker) -> None:
         """What needs no reply, in the order in which it was told."""
         match frame:
             case Appended():
-                self._session.transcript.append(frame.message)
+                self._claims.appended(frame.message)
             case Told():
                 if isinstance(frame.event, BudgetCheck):
-                    self._tokens = max(self._tokens, frame.event.tokens)
+                    self._count_tokens(frame.event)
                 self._options.on_event(frame.event)
             case Done():
                 self._done(frame, worker)
@@ -150,21 +138,34 @@ class Following:
                 if frame.id in self._tasks:
                     self._tasks[frame.id].cancel()
 
-    def _looked_at_again(self, checkpoint: TurnCheckpoint | None) -> TurnCheckpoint | None:
-        """What waits, as our own gate and tools see it: who may decide, and what the card shows."""
-        if checkpoint is None:
-            return None
-        calls = {call.id: call for call in self._session.transcript.open_calls()}
-        outstanding = {}
-        for pending_id, pending in checkpoint.outstanding.items():
-            call = calls.get(pending.call_id)
-            ours: list[Pending] = []
-            if call is not None and not pending.session and not (pending.question and pending.question.about):
-                ours = sort_calls([call], {}, self._circumstances(self._tool(pending.tool))).waiting
-            for one in ours:
-                pending = msgspec.structs.replace(one, pending_id=pending_id, code=pending.code)
-            outstanding[pending_id] = pending
-        return msgspec.structs.replace(checkpoint, outstanding=outstanding)
+    def _outcome(self, frame: Finished) -> RunResult:
+        waits = frame.outcome in (Outcome.PENDING_APPROVAL, Outcome.PENDING_QUESTION)
+        if waits != (frame.pending is not None):
+            raise WorkerLost("its outcome and what waits do not fit")
+        spent = self._at_least(frame.spent)
+        pending = self._claims.checkpoint(frame.pending)
+        if pending is not None:
+            pending = msgspec.structs.replace(pending, spent=spent)
+        return RunResult(
+            outcome=frame.outcome,
+            text=frame.text,
+            pending=pending,
+            spent=spent,
+            usage=frame.usage,
+            detail=frame.detail,
+        )
+
+    def _at_least(self, claimed: Spent) -> Spent:
+        """What the run says to have used up, but not less than was seen here."""
+        before = self._job.spent
+        return msgspec.structs.replace(
+            claimed,
+            steps=max(claimed.steps, self._steps),
+            tokens=max(claimed.tokens, self._tokens),
+            seconds=max(claimed.seconds, before.seconds),
+            output_cuts=max(claimed.output_cuts, before.output_cuts),
+            compactions=max(claimed.compactions, before.compactions),
+        )
 
     # ---- ends that we bring about
 
@@ -209,22 +210,13 @@ class Following:
         reply = Reply(id=request.id)
         match request:
             case Assistant():
-                self._count_step(request)
-                await journal.assistant(request.message, request.rows)
-                self.known = {row.call.id: _known(row) for row in request.rows}
+                await self._step(request)
             case Started():
-                lane = [self._ready(call) for call in request.lane]
-                await journal.started(lane)
-                for ready in lane:
-                    self._begun[ready.call.id] = ready
-                    self._running[ready.call.id] = ready.tool.safe or ready.tool.idempotent
-                    self.known[ready.call.id] = _started(ready)
+                await self._begin(request)
             case Results():
-                said = list(await journal.results(request.message, final=request.final))
-                self.known, self._running, self._begun = {}, {}, {}
-                await self._tell_changed_tools(worker)
-                reply = Reply(id=request.id, messages=said)
+                reply = Reply(id=request.id, messages=await self._end_step(request, worker))
             case Marker():
+                self._claims.marker(request.message)
                 await journal.marker(request.message)
             case FullResult():
                 reply = Reply(id=request.id, text=await journal.full_result(request.call_id))
@@ -238,59 +230,60 @@ class Following:
                 assert_never(request)
         await worker.send(reply)
 
-    def _count_step(self, request: Assistant) -> None:
+    async def _step(self, request: Assistant) -> None:
+        self._count_step()
+        rows = self._claims.rows(request.message, request.rows)
+        await self._options.journal.assistant(request.message, rows)
+        self.known = {row.call.id: _known(row) for row in rows}
+
+    async def _begin(self, request: Started) -> None:
+        lane = self._claims.begins(request.lane)
+        if lane:
+            await self._options.journal.started(lane)
+        for ready in lane:
+            self._running[ready.call.id] = ready.tool.safe or ready.tool.idempotent
+            self.known[ready.call.id] = _started(ready)
+
+    async def _end_step(self, request: Results, worker: Worker) -> list[Message]:
+        self._claims.written(request.message)
+        said = list(await self._options.journal.results(request.message, final=request.final))
+        self.known, self._running = {}, {}
+        self._claims.step_ended()
+        self._claims.heard(said)
+        await self._tell_changed_tools(worker)
+        return said
+
+    def _count_step(self) -> None:
         self._steps += 1
         if self._steps > self._agent.max_steps:
             raise WorkerLost("it went on after its last step")
-        strange = {row.call.name for row in request.rows if row.state == "allowed"} - self._names
-        if strange:
-            raise WorkerLost(f"it would use tools that it was not given: {', '.join(sorted(strange))}")
 
-    @property
-    def _names(self) -> set[str]:
-        return {*self._job.own, *self._offered, ASK_USER.name, READ_RESULT.name}
+    def _count_tokens(self, check: BudgetCheck) -> None:
+        self._tokens, most = max(self._tokens, check.tokens), self._agent.max_tokens
+        if most is not None and self._tokens >= most:
+            raise WorkerLost("it went on after its last token")
 
     def _done(self, frame: Done, worker: Worker) -> None:
+        ready = self._claims.done(frame)
         try:
-            self._options.journal.done(self._ready(frame.call), frame.result, frame.full)
+            self._options.journal.done(ready, frame.result, frame.full)
         except StoreError as error:
             return self._failed(worker, error)
-        call_id = frame.call.call.id
-        self._running.pop(call_id, None)
-        self.known[call_id] = KnownCall(state="done", result=frame.result)
+        self._running.pop(ready.call.id, None)
+        self.known[ready.call.id] = KnownCall(state="done", result=frame.result)
         return None
-
-    def _ready(self, call: LaneCall) -> Ready:
-        return Ready(
-            call=call.call,
-            tool=self._tool(call.tool),
-            args=call.args,
-            args_hash=call.args_hash,
-            note=call.note,
-            approved=call.approved,
-            redact=call.redact,
-            grant=call.grant,
-            said=call.said,
-        )
-
-    def _tool(self, name: str) -> Tool:
-        tools = {tool.name: tool for tool in (ASK_USER, READ_RESULT, *self._agent.tools)} | self._offered
-        if name not in tools:
-            raise WorkerLost(f"it would use a tool that it was not given: {name}")
-        return tools[name]
 
     # ---- tools that stay here
 
     async def _tell_changed_tools(self, worker: Worker) -> None:
         offered = remote_tools(self._session, self._job.own)
-        if list(offered.values()) != list(self._offered.values()):
-            self._offered = offered
+        if list(offered.values()) != list(self._claims.offered.values()):
+            self._claims.offered = offered
             await worker.send(Catalogue(tools=[described(tool) for tool in offered.values()]))
 
     async def _run_tool(self, request: RunTool) -> ToolEnded:
-        ready = self._begun.get(request.call_id)
-        meant = ready is not None and (ready.tool.name, ready.args) == (request.tool, request.args)
-        if ready is None or not meant or request.tool not in self._offered or not self._is_allowed(ready):
+        ready = self._claims.may_run(request)
+        if ready is None:
             return ToolEnded(output=ToolOutput(text=NOT_ALLOWED, is_error=True))
         options = self._options
         context = LaneContext(
@@ -303,30 +296,10 @@ class Following:
             subagents=options.subagents,
         )
         ended = await call_tool(ready, context)
+        self._claims.ran(ready, ended)
         if context.denied:
             return ToolEnded(denied=context.denied[0])
         return _told(ended)
-
-    def _is_allowed(self, ready: Ready) -> bool:
-        """What our own gate says, with what people have decided before this run or at hand during it."""
-        call_id, at = ready.call.id, self._circumstances(ready.tool)
-        before = self._settled.get(call_id, self._job.known.get(call_id))
-        known = {}
-        if before is not None and before.state in ("allowed", "started"):
-            known[call_id] = msgspec.structs.replace(before, state="allowed")
-        allowed = sort_calls([ready.call], known, at).run
-        return any(one.args == ready.args for one in allowed)
-
-    def _circumstances(self, tool: Tool) -> Circumstances:
-        options = self._options
-        return Circumstances(
-            agent=self._agent,
-            tools={tool.name: tool},
-            gate=options.gate or self._agent.gate,
-            scope=options.scope,
-            session_id=options.session_id,
-            now=options.clock.now(),
-        )
 
     # ---- a person at hand
 
@@ -334,44 +307,20 @@ class Following:
         approver, clock = self._options.approver, self._options.clock
         if approver is None:
             return [None] * len(request.pendings)
+        pendings = [self._claims.pending(pending) for pending in request.pendings]
         self._asking_since = began = clock.monotonic()
         try:
             if request.together:
-                said = dict(await approver.decide_together(request.pendings))
+                said = dict(await approver.decide_together(pendings))
             else:
-                said = {p.pending_id: await approver.decide(p) for p in request.pendings}
+                said = {p.pending_id: await approver.decide(p) for p in pendings}
         finally:
             self._asked += clock.monotonic() - began
             self._asking_since = None
-        for pending in request.pendings:
-            self._settle(pending, said.get(pending.pending_id))
-        return [said.get(pending.pending_id) for pending in request.pendings]
-
-    def _settle(self, pending: Pending, resolution: Resolution | None) -> None:
-        if resolution is not None:
-            self._settled[pending.call_id] = settle(pending, resolution, self._options.approver_name)
-
-
-def remote_tools(session: LoopSession, own: frozenset[str]) -> dict[str, Tool]:
-    """The agent's tools that do not go along with a worker, by name."""
-    foreign = [tool for source in reversed(session.agent.sources) for tool in source.tools()]
-    kept = [tool for tool in session.agent.tools if tool.name not in own]
-    return {tool.name: tool for tool in (*foreign, *kept) if tool.name not in own}
-
-
-def described(tool: Tool) -> RemoteTool:
-    """What a worker is told of a tool that stays here."""
-    return RemoteTool(
-        name=tool.name,
-        description=tool.description,
-        input_schema=tool.input_schema,
-        safe=tool.safe,
-        idempotent=tool.idempotent,
-        timeout=tool.timeout,
-        secret=tool.secret,
-        system=tool.system,
-        unasked=tool.unasked,
-    )
+        for pending in pendings:
+            if (resolution := said.get(pending.pending_id)) is not None:
+                self._claims.settle(pending, resolution)
+        return [said.get(pending.pending_id) for pending in pendings]
 
 
 def _known(row: CallRow) -> KnownCall:
@@ -389,17 +338,6 @@ def _known(row: CallRow) -> KnownCall:
 
 def _started(ready: Ready) -> KnownCall:
     return KnownCall(state="started", args=dict(ready.args), args_hash=ready.args_hash, said=dict(ready.said))
-
-
-def _outcome(frame: Finished, pending: TurnCheckpoint | None) -> RunResult:
-    return RunResult(
-        outcome=frame.outcome,
-        text=frame.text,
-        pending=pending,
-        spent=frame.spent,
-        usage=frame.usage,
-        detail=frame.detail,
-    )
 
 
 def _told(ended: ToolOutput | Waits) -> ToolEnded:

@@ -13,17 +13,27 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 
+from gateway.agent import Agent
 from gateway.log import redact
 from gateway.loop import resume_agent
 from gateway.messages import Message
 from gateway.options import LoopOptions, LoopSession, RunResult
-from gateway.worker.following import Following, WorkerLost
+from gateway.worker.claims import WorkerLost
+from gateway.worker.following import Following
 from gateway.worker.process import Worker, ending
 from gateway.worker.wire import Job, run_frame
 
 IDLE_SECONDS = 60.0  # that a worker waits for the next message of its session
 MOST_IDLE = 8
 _log = logging.getLogger(__name__)
+
+
+def _limits(agent: Agent) -> str:
+    """What the process was kept to, for whoever wonders why it ended."""
+    memory = "" if agent.memory is None else f"memory = {agent.memory // 1_000_000} MB"
+    cpu = "" if agent.cpu is None else f"cpu = {agent.cpu:g} s"
+    said = ", ".join(limit for limit in (memory, cpu) if limit)
+    return f"; its limits: {said}" if said else ""
 
 
 class ProcessRunner:
@@ -71,7 +81,7 @@ class ProcessRunner:
         except BaseException as error:
             code = await asyncio.shield(worker.end())
             if isinstance(error, WorkerLost) and not error.why:
-                error.why = f"it ended with {ending(code)}"
+                error.why = f"it ended with {ending(code)}{_limits(job.agent)}"
                 _log.warning("the last that worker %d said: %s", worker.pid, " | ".join(worker.last_words))
             raise
         self._keep(session_id, worker, job)

@@ -18,7 +18,7 @@ import msgspec
 from gateway.agent import Agent
 from gateway.approvals import KnownCall, Pending, Resolution, TurnCheckpoint
 from gateway.budget import Spent
-from gateway.events import AnyEvent
+from gateway.events import LoopEvent
 from gateway.gate import Grant, Scope
 from gateway.journal import CallRow
 from gateway.messages import Json, Message, ToolResult, ToolUse
@@ -204,7 +204,7 @@ class Abandoned(Frame, frozen=True, kw_only=True, tag="abandoned"):
 class Told(Frame, frozen=True, kw_only=True, tag="event"):
     """An event of the loop."""
 
-    event: AnyEvent
+    event: LoopEvent
 
 
 class Appended(Frame, frozen=True, kw_only=True, tag="appended"):

@@ -9,7 +9,16 @@ import pytest
 
 from gateway.errors import LeaseLost
 from gateway.history import repaired
-from gateway.messages import Message, assistant, tool_results, user
+from gateway.messages import (
+    ENCODER,
+    Message,
+    Text,
+    Thinking,
+    ToolUse,
+    assistant,
+    tool_results,
+    user,
+)
 from gateway.store.base import LEASE_SECONDS, Store
 from gateway.store.rows import Claim, Lease
 from gateway.verdicts import INTERRUPTED
@@ -56,8 +65,31 @@ async def zombie_writes(store: Store, claim: Claim, clock: Any) -> list[str]:
     return let_through
 
 
+# What vendors want back exactly as it came: order of keys, empty texts, signs that are easily normalised.
+AS_IT_CAME = (
+    Thinking(text="", opaque={"type": "thinking", "thinking": "", "signature": "Er4B+/=\u2028e\u0301"}),
+    Thinking(text="", opaque={"type": "redacted_thinking", "data": "AAECAw=="}),
+    Thinking(text="r1 \u00e9 vs e\u0301\t\r\n", opaque={"reasoning_content": "r1 \u00e9 vs e\u0301\t\r\n"}),
+    Text(text="So.", opaque={"thoughtSignature": "c2ln", "a": {"z": 1, "b": [1.5, None, True]}}),
+    ToolUse(id="functions.look:0", name="look", input={"z": 1, "a": "\u200b"}, opaque={"extra": {"s": "x"}}),
+)
+
+
 class TurnContract:
     """See gateway.store.base: Who may claim, What is atomic."""
+
+    async def test_c058_c059_c060_what_a_vendor_wants_back_survives_byte_for_byte(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
+        claim = await begun(store, harness.clock)
+        made = Message(role="assistant", content=AS_IT_CAME, model="anthropic:claude-test")
+        asked = row("functions.look:0", "look", z=1, a="\u200b")
+        await store.reply(claim.lease, made, [asked], "")
+        await harness.kill(store)
+        read = (await (await harness.open()).log(claim.lease.session_id))[-1]
+        assert read == made
+        assert ENCODER.encode(read) == ENCODER.encode(made)
+        assert repr(read) == repr(made)  # the order of keys too
 
     async def test_a_running_session_cannot_be_claimed(self, harness: StoreHarness, store: Store) -> None:
         claim = await begun(store, harness.clock)

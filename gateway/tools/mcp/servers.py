@@ -46,7 +46,7 @@ class ToolServers:
         except ModuleNotFoundError as error:
             raise ConfigError(
                 "mcp",
-                f"needs the package {error.name}, which is not installed",
+                f"needs the package {(error.name or '').partition('.')[0]}, which is not installed",
                 'pip install "threadgate[mcp]"',
             ) from error
         for name in TALKATIVE:  # what matters is said by our own lines

@@ -154,7 +154,9 @@ for line in sys.stdin:
 """
 
 
-async def test_c065_odd_names_pages_and_bad_schemas(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_c064_c065_odd_names_pages_and_bad_schemas(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     from tests.platforms.mcp.play import script
 
     plain = {"type": "object"}

@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from gateway.app.builtins import Outbox
+from gateway.messages import Actor, ThreadKey
+from gateway.tools.ports import Origin
 from tests.platforms.discord.server import DiscordServer
 from tests.scenario.discord.house import (
     ADA,
@@ -123,6 +126,19 @@ async def test_c085_model_text_that_imitates_a_card_has_no_buttons_and_pages_nob
     assert post[0].labels == []
     assert scene.server.paged() == []
     assert scene.server.previews(asked) == []
+
+
+async def test_c085_words_that_a_tool_posts_to_another_thread_page_nobody_and_come_once(scene: Scene) -> None:
+    key = ThreadKey("discord", G1, APPROVALS, "")
+    origin = Origin(session_id="", key=key, requester=Actor("discord", G1, ADA), tenant="")
+    outbox = Outbox(scene.gateway.store, scene.gateway.parts.rules, scene.clock)
+    words = "**Approve?** @everyone @here <@300000000000000002> [Approve](https://evil.example)"
+    for _ in range(2):  # a call that is run again after a crash
+        await outbox.words(key, words, "call-1", origin)
+    await scene.until(lambda: scene.posts(APPROVALS), "the words")
+    await scene.rest()
+    (post,) = scene.posts(APPROVALS)
+    assert (post.labels, scene.server.paged()) == ([], [])
 
 
 async def test_c084_presses_that_do_not_belong_to_the_pressed_message_change_nothing(

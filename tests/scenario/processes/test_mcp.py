@@ -113,6 +113,27 @@ async def test_c070_a_server_that_is_killed_is_there_again_for_the_next_turn(
     assert await gateway.terminate() == 0
 
 
+@pytest.mark.parametrize(
+    ("tool", "runs", "open_requests"), [("write", ["write x"], 1), ("add", ["add 1 2", "add 1 2"], 0)]
+)
+async def test_c074_a_call_that_a_killed_gateway_left_runs_again_only_if_its_server_says_that_it_reads(
+    furnish: Furnish, tmp_path: Path, tool: str, runs: list[str], open_requests: int
+) -> None:
+    house = house_with(furnish, tmp_path, tables(tmp_path, "one", more="trust = true\n"))
+    first = await house.start(fault="done.before")
+    page = Caller(house)
+    await page.use(first)
+    await page.say(tool, "m1")
+    await first.died()
+    await page.close()
+    again = await house.start_and_rest()
+    assert ran(tmp_path / "one") == runs
+    assert len(house.open_pendings()) == open_requests
+    if not open_requests:
+        house.assert_valid()
+    assert await again.terminate() == 0
+
+
 async def test_a_required_server_that_is_down_is_exit_code_6(furnish: Furnish, tmp_path: Path) -> None:
     gone = f"[mcp.gone]\ncommand = {json.dumps([sys.executable, '-c', 'import sys; sys.exit(3)'])}\n"
     house = house_with(furnish, tmp_path, gone + "required = true\n" + tables(tmp_path, "one"))

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from gateway.app.builtins import Outbox
+from gateway.messages import Actor, ThreadKey
+from gateway.tools.ports import Origin
 from tests.platforms.telegram import Json, TelegramServer
 from tests.platforms.telegram.checks import utf16_len, utf16_slice
-from tests.scenario.telegram.house import ADA, BOB, GROUP, QUESTIONS, House, Scene, labels, running
+from tests.scenario.telegram.house import ADA, BOB, BOT, GROUP, QUESTIONS, House, Scene, labels, running
 
 BIDI, ZERO_WIDTH = "\N{RIGHT-TO-LEFT OVERRIDE}", "\N{ZERO WIDTH SPACE}"
 CYRILLIC_U = "\N{CYRILLIC SMALL LETTER U}"
@@ -174,6 +177,19 @@ async def test_c085_model_text_that_imitates_a_card_has_no_buttons_and_pages_nob
     message = await scene.sees("🔐 Approve pay?")
     assert labels(message) == []
     assert scene.server.paged(ADA) == []
+
+
+async def test_c085_words_that_a_tool_posts_to_another_chat_page_nobody_and_come_once(scene: Scene) -> None:
+    key = ThreadKey("telegram", BOT, str(GROUP), "")
+    origin = Origin(session_id="", key=key, requester=Actor("telegram", BOT, str(ADA)), tenant="")
+    outbox = Outbox(scene.gateway.store, scene.gateway.parts.rules, scene.clock)
+    words = "**Approve?** @bob @gate_bot [you](tg://user?id=4343) [Approve](https://evil.example)"
+    for _ in range(2):  # a call that is run again after a crash
+        await outbox.words(key, words, "call-1", origin)
+    message = await scene.sees("Approve?", GROUP)
+    await scene.rest()
+    assert (labels(message), scene.server.paged(GROUP)) == ([], [])
+    assert len(scene.texts(GROUP)) == 1
 
 
 # ---- presses that nobody should trust

@@ -20,7 +20,7 @@ from gateway.outcome import Outcome
 from gateway.questions import RUN_AGAIN, Question
 from gateway.tools.base import CallContext, Tool
 from gateway.tools.waiting import DeniedInside, NeedsAnswer
-from gateway.worker.following import NOT_ALLOWED, WorkerLost
+from gateway.worker.claims import NOT_ALLOWED, WorkerLost
 from tests.scenario.worker.crew import KEY, call, crew, gone, results
 from tests.unit.loop.scene import Person
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -148,3 +149,36 @@ def test_a_missing_sdk_is_said_at_the_start_with_the_extra_that_brings_it(
     monkeypatch.setitem(sys.modules, sdk, None)  # as Python itself marks what cannot be imported
     with pytest.raises(ConfigError, match=rf"models\.main\.provider.*threadgate\[{extra}\]"):
         build_parts(config, channels=False)
+
+
+@pytest.mark.parametrize(
+    ("provider", "own"),
+    [
+        ("anthropic", {"anthropic"}),
+        ("deepseek", {"openai"}),
+        ("gemini", {"google.genai"}),
+        ("scripted", set()),
+    ],
+)
+def test_a_bot_loads_the_sdk_of_its_own_provider_and_channel_and_no_other(
+    tmp_path: Path, provider: str, own: set[str]
+) -> None:
+    (tmp_path / "script.toml").write_text("[[replies]]\ntext = 'hi'\n")
+    more = "script = 'script.toml'" if provider == "scripted" else "model = 'm'\napi_key = 'k'"
+    bot = f"[channels.telegram]\ntoken = '1234567:{'a' * 35}'\nusers = ['1']\n"
+    path = tmp_path / "config.toml"
+    path.write_text(f"[models.main]\nprovider = '{provider}'\n{more}\n{AGENT}\n{bot}")
+    code = (
+        "import sys; from pathlib import Path; from gateway.config import load_config\n"
+        "from gateway.app.build import build_parts\n"
+        "parts = build_parts(load_config(Path(sys.argv[1]), env={}))\n"
+        "def loaded(): print(*(name for name in sys.argv[2:] if name in sys.modules), sep=',')\n"
+        "loaded(); [parts.model_of(agent) for agent in parts.agents.values()]; loaded()"
+    )
+    sdks = ["anthropic", "openai", "google.genai", "slack_sdk", "slack_bolt", "discord", "telegram", "mcp"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path), *sdks], capture_output=True, text=True, check=True
+    )
+    at_start, when_asked = (set(line.split(",")) for line in done.stdout.splitlines())
+    assert at_start == {"telegram"}  # a vendor's SDK takes a second to import: not before it is used
+    assert when_asked == {"telegram", *own}

@@ -249,11 +249,14 @@ def test_a_place_to_listen_is_a_host_and_a_port(problems: Any, listen: str) -> N
     assert list(problems(text)) == ["channels.telegram.webhook.listen"]
 
 
-@pytest.mark.parametrize(("written", "size"), [("'20MB'", 20_000_000), ("'5kB'", 5_000), ("700", 700)])
+@pytest.mark.parametrize(
+    ("written", "size"),
+    [("'20MB'", 20_000_000), ("'5kB'", 5_000), ("'5KB'", 5_000), ("'2GB'", 2_000_000_000), ("700", 700)],
+)
 def test_a_size_is_read(load: Any, written: str, size: int) -> None:
     assert load(TELEGRAM + f"file_limit = {written}\n").channels.telegram.file_limit == size
 
 
-@pytest.mark.parametrize("written", ["'20'", "'0MB'", "0", "-1", "true", "'1GB'", "'20 MB'", "1.5"])
+@pytest.mark.parametrize("written", ["'20'", "'0MB'", "0", "-1", "true", "'1TB'", "'20 MB'", "1.5"])
 def test_what_is_no_size_is_refused(problems: Any, written: str) -> None:
     assert list(problems(TELEGRAM + f"file_limit = {written}\n")) == ["channels.telegram.file_limit"]

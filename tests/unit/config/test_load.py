@@ -282,7 +282,9 @@ def test_a_needed_secret_that_is_left_out_is_missing(problems: Any) -> None:
     text = "[models.main]\nprovider = 'anthropic'\n[agents.assistant]\n"
     found = problems(text)
     assert list(found) == ["models.main.model", "models.main.api_key"]
-    assert "env:ANTHROPIC_API_KEY" in found["models.main.api_key"].mend
+    assert found["models.main.api_key"].mend == 'write "env:ANTHROPIC_API_KEY" and set it'
+    local = text.replace("'anthropic'", "'openai'\nmodel = 'm'\nbase_url = 'http://127.0.0.1:8000/v1'")
+    assert 'a server that wants no key takes any: "none"' in problems(local)["models.main.api_key"].mend
     slack = MINIMAL + "[channels.slack]\nbot_token = 'xoxb-1'\n"
     assert list(problems(slack)) == ["channels.slack.app_token"]
 

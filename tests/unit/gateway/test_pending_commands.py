@@ -174,7 +174,7 @@ async def test_the_requester_takes_a_request_back_and_nobody_has_refused_it(payi
         _ref, card = paying.world.card(state="superseded")
         assert card.status.startswith("Cancelled by Ann (talk:w:ann)") and not card.buttons
         assert await office.audit() == ["requested", "cancelled"]
-        assert paying.world.texts()[-1] == "paid A"  # the agent went on, knowing that
+        assert "paid A" in paying.world.texts()  # the agent went on, knowing that
 
 
 async def test_whoever_may_decide_and_operators_may_cancel_and_others_may_not(paying: House) -> None:
