@@ -63,7 +63,12 @@ class Children:
         """Begin the conversation, or go on waiting for it."""
         caller = self._agents[self._claim.agent]
         root = await self._root_agent(caller)
-        begun = await self._begin(order, root, caller)
+        beginning = asyncio.ensure_future(self._begin(order, root, caller))
+        try:
+            begun = await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            beginning.add_done_callback(self._begun_too_late)
+            raise
         if begun.refused:
             return ToolOutput(text=_why_not(begun.refused, order, root, caller), is_error=True)
         child = begun.session_id
@@ -77,6 +82,15 @@ class Children:
                 self._runs.cancel(child, self._token.reason)
             raise
         return await self._told(order, child, state)
+
+    def _begun_too_late(self, beginning: asyncio.Future[ChildBegun]) -> None:
+        """We were stopped while the conversation was written down. It is ours, and ends as it begins."""
+        if beginning.cancelled() or beginning.exception() is not None or self._runs.draining:
+            return
+        claim = beginning.result().claim
+        if claim is not None and self._token.cancelled:
+            self._runs.start(claim)
+            self._runs.cancel(claim.lease.session_id, self._token.reason)
 
     def let_go(self) -> None:
         """The turn has ended: nobody waits for what still runs."""

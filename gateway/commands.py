@@ -58,7 +58,12 @@ def read_command(text: str, *, bare: bool = False) -> Command | None:
     return Command(name=name, words=tuple(words[1:])) if name in COMMANDS else None
 
 
+def menu() -> list[tuple[str, str]]:
+    """Each command and what it does, for a platform's own list, where how it is written stands beside it."""
+    return [(name, what.rpartition("` - ")[2].replace("`", "")) for name, what in COMMANDS.items()]
+
+
 def help_text() -> str:
     """What `/help` answers."""
-    lines = [f"- `/{name}`: {what}" if "`" not in what else f"- {what}" for name, what in COMMANDS.items()]
+    lines = [f"- `/{name}` - {what}" if "`" not in what else f"- {what}" for name, what in COMMANDS.items()]
     return "Write to me as to a person. Besides, I understand:\n\n" + "\n".join(lines)

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from gateway.approvals import Pending
-from gateway.messages import Json, Message, ThreadKey
+from gateway.messages import File, Image, Json, Message, ThreadKey
 from gateway.notices import NO_ANSWER, UNKNOWN_REPORTED, stop_text
 from gateway.options import RunResult
 from gateway.outcome import Outcome
@@ -27,11 +27,13 @@ MOST_ON_A_CARD = 20  # a longer list is not read before it is approved
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letters:
     """posts: whether a thread is written to through the outbox (a web page reads the rows
-    itself). places: the thread that a `notify` entry names, None when no channel knows it.
+    itself). tells: whether a notice reaches it, be it a line of a page. places: the thread that a `notify`
+    entry names, None when no channel knows it.
     approvers: who may decide in a thread when the rule does not say. hooks: the webhooks that are told of
     an event of this name. silence: by agent, the word that is never posted."""
 
     posts: Callable[[ThreadKey], bool]
+    tells: Callable[[ThreadKey], bool] = lambda key: False
     places: Callable[[str], ThreadKey | None] = lambda entry: None
     approvers: Callable[[ThreadKey], tuple[str, ...]] = lambda key: ()
     hooks: Callable[[str], Sequence[ThreadKey]] = lambda event: ()
@@ -55,7 +57,7 @@ class Letters:
             return self._unknown(claim, result)
         told = self._told(claim, result)
         if not self.posts(claim.key):
-            return told
+            return (*self._lines(claim, result, added), *told)
         if result.silent:  # but what a crash has left in doubt is told
             return (*self._unknown(claim, result), *told)
         return (*self._words(claim, result, log_length), *_files(claim, added), *told)
@@ -100,7 +102,7 @@ class Letters:
         session = claim.lease.session_id
         out = list(self._unknown(claim, result))
         talks = not claim.parent and self.posts(claim.key)
-        out += _files(claim, added) if talks else ()
+        out += _files(claim, added) if talks else self._lines(claim, result, added)
         last = result.messages[-1] if result.messages else None
         words = last.text if last is not None and last.role == "assistant" else ""
         if words and talks and not silent(words, self.silence.get(claim.agent)):
@@ -113,6 +115,21 @@ class Letters:
             for key in filter(self.posts, places):
                 out += card_rows(key, session, [p for p in new if p.card_id == pending.card_id])
         return (*out, *(() if claim.parent else self._told(claim, result)))
+
+    def _lines(self, claim: Claim, result: RunResult, added: Sequence[Message]) -> tuple[Outgoing, ...]:
+        """What a page, which reads the words itself, shows of the files of the turn's tools: a line each."""
+        if claim.parent or result.silent or self.posts(claim.key) or not self.tells(claim.key):
+            return ()
+        files = [row.payload["file"] for row in _files(claim, added)]
+        return tuple(
+            Outgoing(
+                key=claim.key,
+                kind="notice",
+                payload={"text": file["name"], "file": file},
+                session_id=claim.lease.session_id,
+            )
+            for file in files
+        )
 
     def _unknown(self, claim: Claim, result: RunResult) -> tuple[Outgoing, ...]:
         """With `on_unknown = "report"` the model has read that a call was cut off; so must people."""
@@ -172,6 +189,10 @@ def _file(path: str) -> Json:
     return {"path": path, "name": PurePosixPath(path).name, "media_type": media_type}
 
 
+def _name(part: Image | File) -> str:
+    return part.name or PurePosixPath(part.path).name
+
+
 def _files(claim: Claim, added: Sequence[Message]) -> tuple[Outgoing, ...]:
     """One row for each file that a tool has made."""
     parts = {part.path: part for m in added for r in m.results for part in r.parts}
@@ -179,7 +200,7 @@ def _files(claim: Claim, added: Sequence[Message]) -> tuple[Outgoing, ...]:
         Outgoing(
             key=claim.key,
             kind="answer",
-            payload={"file": {"path": part.path, "name": part.name, "media_type": part.media_type}},
+            payload={"file": {"path": part.path, "name": _name(part), "media_type": part.media_type}},
             session_id=claim.lease.session_id,
         )
         for part in parts.values()

@@ -21,6 +21,7 @@ import msgspec
 MASK = "<redacted>"
 # Shorter values are words; masking them would blank out half the log and hide nothing.
 SHORTEST_SECRET = 6
+LONGEST_SECRET = 4_096  # characters of one that is surely found where a text is cut
 # These log whole request addresses at INFO, or every statement with its values at DEBUG.
 TALKATIVE = ("httpx", "httpcore", "httpx2", "httpcore2", "aiosqlite")
 
@@ -89,6 +90,12 @@ def redact(text: str) -> str:
     for shape, mask in _SHAPES:
         text = shape.sub(mask, text)
     return _REGISTRY.mask(text)
+
+
+def excerpt(text: str, most: int) -> str:
+    """The beginning of a text, at most so many characters, without secrets: a cut through one hides it from
+    `redact`, so the cut comes afterwards."""
+    return redact(text[: most + LONGEST_SECRET])[:most]
 
 
 class RedactingFilter(logging.Filter):

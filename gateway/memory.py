@@ -27,10 +27,10 @@ class Memory:
                 return await self._show(actor, key, alone=alone or self._is_private(key))
             case ("forget", "all"):
                 count = await self._store.forget_notes(self._person(actor, key))
-                return notices.FORGOT_ALL.format(count=count)
+                return notices.forgot_text(count, thread=False)
             case ("forget", "thread"):
                 count = await self._store.forget_notes(self._thread(key))
-                return notices.FORGOT_THREAD.format(count=count)
+                return notices.forgot_text(count, thread=True)
             case ("forget", *rest) if rest:
                 return await self._forget(plain_key(" ".join(rest)), actor, key)
             case _:

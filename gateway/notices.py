@@ -92,6 +92,10 @@ NOT_ALL_SCHEDULES = (
     "Only those who run me, and those who decide in this channel, see what is scheduled everywhere."
 )
 SCHEDULE_CANCELLED = "Cancelled: {code} is not carried out any more. What runs already is not stopped."
+AGENT_MAY_NOT_CANCEL_SCHEDULE = (
+    "this was made for {by}, who can take it back, as can those who decide in this channel; "
+    "the person you work for now cannot"
+)
 MAY_NOT_CANCEL_SCHEDULE = (
     "You may not cancel this. Who may: {by}, and those who run me or decide in this channel."
 )
@@ -399,8 +403,6 @@ MEMORY_USAGE = (
     "about you, `/memory forget thread` for all of this thread."
 )
 FORGOT = "Forgotten: `{key}`."
-FORGOT_ALL = "Forgotten: {count} note(s) about you."
-FORGOT_THREAD = "Forgotten: {count} note(s) of this thread."
 NO_SUCH_NOTE = "There is no note `{key}`."
 NO_NOTES = "Nothing is noted about you or here."
 
@@ -408,18 +410,23 @@ NO_NOTES = "Nothing is noted about you or here."
 def notes_text(about: Sequence[Note], here: Sequence[Note], elsewhere: int) -> str:
     """What is noted about a person and in a thread. `elsewhere`: how many notes about the person may not be
     shown here."""
-    lines = [*_notes_under("About you:", about)]
-    if elsewhere:
-        lines.append(f"{elsewhere} more about you: write `/memory` to me in private.")
-    lines += _notes_under("In this thread:", here)
-    return "\n".join([*lines, "", MEMORY_USAGE]) if lines else NO_NOTES
+    private = f"{elsewhere} more about you: write `/memory` to me in private." if elsewhere else ""
+    parts = [_notes_under("About you:", about), private, _notes_under("In this thread:", here)]
+    said = [part for part in parts if part]
+    return "\n\n".join([*said, MEMORY_USAGE]) if said else NO_NOTES
 
 
-def _notes_under(head: str, notes: Sequence[Note]) -> list[str]:
+def forgot_text(count: int, *, thread: bool) -> str:
+    """That notes are deleted: all about a person, or all of a thread."""
+    notes = "1 note" if count == 1 else f"{count} notes"
+    return f"Forgotten: {notes} {'of this thread' if thread else 'about you'}."
+
+
+def _notes_under(head: str, notes: Sequence[Note]) -> str:
     if not notes:
-        return []
+        return ""
     shown = [f"- `{visible_line(note.key)}`: `{visible_line(note.text)}`" for note in notes[:MOST_LISTED]]
-    return [head, *shown, *_more(len(notes))]
+    return "\n".join([head, "", *shown, *_more(len(notes))])
 
 
 def model_text(now: str, own: str, names: Sequence[str]) -> str:

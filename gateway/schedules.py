@@ -22,13 +22,14 @@ from gateway.requests import Who
 from gateway.store.base import Store
 from gateway.store.rows import Timer
 from gateway.store.schedule_rows import Schedule, ScheduleRecord, Standing, Wake, about
-from gateway.timetable import Timing, first_after, last_until, moment_text, timing_text
+from gateway.timetable import SHORTEST, Timing, first_after, last_until, moment_text, timing_text
 from gateway.tools.base import CallContext
 
 MOST_OPEN = 20  # of one session
 MOST_LISTED = 200
 LATE = 300.0  # seconds after which a planned time counts as missed
 AUTHOR = "schedule"  # who wrote such a message, as pages show it
+WOKEN = "[Scheduled wake-up ("  # how it begins
 _TITLE = 60  # characters
 _NOBODY = Actor("", "", "")
 _log = logging.getLogger(__name__)
@@ -49,8 +50,15 @@ class Places(Protocol):
 class Planning:
     """See gateway.tools.schedule.Planner."""
 
-    def __init__(self, store: Store, clock: Clock, tells: Callable[[ThreadKey], bool]) -> None:
-        self._store, self._clock, self._tells = store, clock, tells
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        tells: Callable[[ThreadKey], bool],
+        is_admin: Callable[[Actor], bool],
+    ) -> None:
+        """`is_admin`: who may cancel what others had made."""
+        self._store, self._clock, self._tells, self._is_admin = store, clock, tells, is_admin
 
     def now(self) -> float:
         """Unix seconds."""
@@ -69,6 +77,8 @@ class Planning:
         due_at = first_after(timing, now)
         if due_at is None:
             raise ToolError("this moment is over")
+        if due_at - now < SHORTEST and not timing.repeats and await self._is_woken(context):
+            raise ToolError("after a wake-up the next one is a minute away at least; give a later moment")
         schedule = Schedule(
             code=new_code(), timing=timing, instruction=instruction, requester=_NOBODY, by="", made_at=now
         )
@@ -82,6 +92,12 @@ class Planning:
                 "(schedules lists them, with cancel it takes one back)"
             )
         return f"scheduled, code {record.schedule.code}: {_when(record)}"
+
+    async def _is_woken(self, context: CallContext) -> bool:
+        """Whether a schedule began this turn: an agent that wakes itself must not do so without a pause."""
+        turn = await self._store.turn(context.turn_id)
+        begun = [] if turn is None else await self._store.log(context.session_id, turn.first_seq, 1)
+        return any(message.author == AUTHOR and message.text.startswith(WOKEN) for message in begun)
 
     async def listed(self, context: CallContext) -> str:
         """What is planned in the call's session."""
@@ -98,9 +114,13 @@ class Planning:
         if found is None:
             known = ", ".join(r.schedule.code for r in records) or "none"
             raise ToolError(f"no schedule of this conversation has the code {code!r}; open: {known}")
+        # Whoever asks for it now, or had this turn planned: the agent may no more than they may.
+        origin = await self._store.origin(context.turn_id)
+        who = _NOBODY if origin is None else origin.requester
+        if who != found.schedule.requester and not self._is_admin(who):
+            raise ToolError(notices.AGENT_MAY_NOT_CANCEL_SCHEDULE.format(by=found.schedule.by))
         by = f"the agent {found.agent}"
-        actor = found.schedule.requester
-        await self._store.cancel_schedule(found.id, by, actor, "tool", self._clock.now())
+        await self._store.cancel_schedule(found.id, by, who, "tool", self._clock.now())
         return f"cancelled: {code}"
 
 
@@ -116,9 +136,7 @@ def wake_message(record: ScheduleRecord, planned: float, now: float) -> Message:
     zone = record.schedule.timing.zone
     late = f", {notices.ago(now - planned)} late" if now - planned > LATE else ""
     which = f"schedule {record.name}" if record.name else f"schedule {record.schedule.code}"
-    head = (
-        f"[Scheduled wake-up ({which}), due {moment_text(planned, zone)}{late}. Nobody wrote this just now.]"
-    )
+    head = f"{WOKEN}{which}), due {moment_text(planned, zone)}{late}. Nobody wrote this just now.]"
     return user(f"{head}\n{record.schedule.instruction}", author=AUTHOR)
 
 

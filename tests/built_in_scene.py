@@ -1,6 +1,6 @@
 """A gateway from a configuration file, with skills and every built-in tool.
 
-skill, write, note, recall, fetch: the model calls that tool, and says a word afterwards.
+skill, write, note, recall, fetch, draw: the model calls that tool, and says a word afterwards.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ script = "script.toml"
 [agents.desk]
 system_prompt = "Be kind."
 skills = ["skills"]
-tools = ["files", "send_file", "memory", "http_fetch", "post_message"]
+tools = ["drawing:tools", "files", "send_file", "memory", "http_fetch", "post_message"]
 post_to = ["telegram:4"]
 default_decision = "allow"
 
@@ -45,6 +45,7 @@ port = 0
 token = "123456:AAaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 api_base = "http://127.0.0.1:9"
 """
+PNG = b"\x89PNG\r\n\x1a\n"
 SCRIPT = """
 [[rules]]
 match = "skill"
@@ -70,8 +71,30 @@ match = "recall"
 replies = [{ calls = [{ tool = "memory", args = { action = "recall" } }] }, { text = "told" }]
 
 [[rules]]
+match = "draw"
+replies = [{ calls = [{ tool = "draw", args = {} }] }, { text = "drawn" }]
+
+[[rules]]
 match = "fetch"
 replies = [{ calls = [{ tool = "http_fetch", args = { url = "http://[::1]:9/" } }] }, { text = "fetched" }]
+"""
+
+
+DRAWING = """
+from gateway import tool
+from gateway.messages import File, Image
+from gateway.tools.base import ToolOutput
+
+
+@tool(safe=True)
+def draw() -> ToolOutput:
+    \"\"\"Draw a picture, and its numbers.\"\"\"
+    picture = Image(path="p/7f.png", media_type="image/png")
+    numbers = File(path="p/n.csv", media_type="text/csv", name="a.csv")
+    return ToolOutput(text="drawn", parts=(picture, numbers))
+
+
+tools = [draw]
 """
 
 
@@ -82,6 +105,10 @@ async def from_file(folder: Path, web: str = "") -> AsyncIterator[tuple[Gateway,
     front = "---\nname: pay\ndescription: Pay back.\n---\n"
     (folder / "skills" / "pay" / "SKILL.md").write_text(f"{front}Pay $ARGUMENTS.\n")
     (folder / "script.toml").write_text(SCRIPT)
+    (folder / "drawing.py").write_text(DRAWING)
+    (folder / "var" / "p").mkdir(parents=True, exist_ok=True)
+    (folder / "var" / "p" / "7f.png").write_bytes(PNG)
+    (folder / "var" / "p" / "n.csv").write_text("1,2\n")
     (folder / "config.toml").write_text(CONFIG % web)
     parts = build_parts(load_config(folder / "config.toml", env={}))
     assert [channel.name for channel in parts.channels] == ["telegram"]

@@ -30,7 +30,10 @@ def page_session(view: SessionView) -> Json:
         "cards": [page_card(card) for card in view.cards],
         "calls": [plain(call) for call in view.calls],
         "queued": [plain(message) for message in view.queued],
-        "notices": [{**plain(notice), "file": visible(notice.file)} for notice in view.notices],
+        "notices": [
+            {**plain(notice), "file": visible(notice.file), "html": _html(notice.text)}
+            for notice in view.notices
+        ],
     }
 
 

@@ -19,7 +19,7 @@ from gateway.app.standing import standing_of
 from gateway.app.toolservers import tool_servers, with_tool_servers
 from gateway.app.webhooks import Hook
 from gateway.clock import Clock, SystemClock
-from gateway.commands import COMMANDS
+from gateway.commands import menu
 from gateway.config import Config, ConfigErrors, build_agents
 from gateway.config.people import as_role
 from gateway.config.values import DiscordSection, ModelSection, SlackSection, TelegramSection
@@ -252,7 +252,7 @@ def _telegram(section: TelegramSection) -> Channel:
     return TelegramChannel(
         section.token,
         api_base=section.api_base,
-        commands=[(name, what.replace("`", "")) for name, what in COMMANDS.items()],
+        commands=menu(),
         file_limit=section.file_limit,
         webhook=None
         if webhook is None

@@ -92,6 +92,7 @@ class Parts:
         rules = self.rules
         return Letters(
             posts=rules.posts,
+            tells=rules.tells,
             places=rules.place,
             approvers=rules.approvers_of,
             hooks=rules.hooks_for,
@@ -101,7 +102,8 @@ class Parts:
     @property
     def with_planning(self) -> Parts:
         """The same, and every agent may have itself woken."""
-        tools = schedule_tools(Planning(self.store, self.clock, self.rules.tells))
+        planning = Planning(self.store, self.clock, self.rules.tells, self.rules.is_admin)
+        tools = schedule_tools(planning)
         return replace(self, agents={name: with_tools(agent, tools) for name, agent in self.agents.items()})
 
     @property

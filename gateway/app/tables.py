@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -15,18 +14,20 @@ from channels.render.inert import visible
 WIDE = 120  # columns from which a table may fold its cells; below that each row is a block of lines
 
 
-def show(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+def show(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", console: Console | None = None
+) -> None:
     """Print rows to standard output: a table where it fits, else one block of lines for each row. Where
     nobody looks at a window, lines are as long as they need to be."""
-    console = Console()
+    console = console or Console()
     table = _table(columns, rows, title)
     natural = Measurement.get(console, console.options.update(max_width=100_000), table).maximum
-    if not sys.stdout.isatty():
+    if not console.is_terminal:
         console.width = max(natural, console.width)
     if natural <= console.width or console.width >= WIDE:
         console.print(table)
     else:
-        console.print(_blocks(columns, rows, title), end="")
+        console.print(_blocks(columns, rows, title), end="", soft_wrap=True)
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> Table:

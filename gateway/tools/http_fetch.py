@@ -21,8 +21,8 @@ import msgspec
 
 from gateway.errors import ConfigError, ToolError
 from gateway.tools.addresses import Network, may_reach
+from gateway.tools.apart import read_page
 from gateway.tools.base import Tool, ToolOutput, tool
-from gateway.tools.webtext import readable
 
 MOST_BYTES: Final = 2_000_000  # of a body, unpacked
 MOST_REDIRECTS: Final = 5
@@ -264,7 +264,7 @@ async def _output(page: Page, method: str) -> ToolOutput:
     if method == "HEAD":
         lines += [f"{name}: {page.headers[name]}" for name in _SHOWN if name in page.headers]
         return ToolOutput(text="\n".join(lines), is_error=page.status >= 400)
-    text = await asyncio.to_thread(readable, page.body, page.headers.get("content-type", ""))
+    text = await read_page(page.body, page.headers.get("content-type", ""))
     if text is None:
         kind = page.media_type or "unknown content"
         lines.append(f"not shown: {kind}, {len(page.body):,} bytes, is not text")

@@ -34,7 +34,8 @@ class Entry:
 
 def steps(path: str) -> tuple[str, ...]:
     """The steps of a relative path. Raises ToolError for one that could lead out."""
-    if "\0" in path or any(ord(c) < 32 for c in path) or len(path) > LONGEST_PATH:
+    # Signs that are not printable make a name look like another one: "\u202etxt.exe" shows as "exe.txt".
+    if not path.isprintable() or len(path) > LONGEST_PATH:
         raise ToolError(f"{path[:60]!r} is no path: at most {LONGEST_PATH} printable characters")
     if path.startswith(("/", "~")) or "\\" in path:
         raise ToolError(f"{path!r} is outside the folder; give a path inside it, like notes/plan.md")

@@ -16,7 +16,6 @@ from gateway.messages import Json
 from gateway.tools.base import CallContext, SubagentCall, Tool, ToolOutput, ToolSource
 
 TIMEOUT = 86_400.0  # seconds; it is the caller's deadline that counts, and the subagent's own
-ALWAYS = frozenset({"ask_user", "read_result"})  # asking a person and reading on widen nothing
 NOT_HERE = "no subagents can be run here"
 
 _SCHEMA: Json = {
@@ -129,8 +128,9 @@ def narrowed(agent: Agent, only: Sequence[Sequence[str]]) -> Agent:
 
 
 def is_left(name: str, only: Sequence[Sequence[str]]) -> bool:
-    """Whether a tool of this name is left by all the lists."""
-    return name in ALWAYS or all(any(fnmatchcase(name, glob) for glob in globs) for globs in only)
+    """Whether a tool of this name is left by all the lists. The loop's own, `ask_user` and `read_result`, are
+    not asked about: they widen nothing. An agent's own tool that is called so is a tool like others."""
+    return all(any(fnmatchcase(name, glob) for glob in globs) for globs in only)
 
 
 class _Narrowed:

@@ -40,6 +40,11 @@ def readable(body: bytes, content_type: str) -> str | None:
     return body.decode(charset or "utf-8-sig", "replace")
 
 
+def is_page(content_type: str) -> bool:
+    """Whether this is HTML."""
+    return _read_type(content_type)[0] in _HTML
+
+
 def _read_type(content_type: str) -> tuple[str, str]:
     """The media type in lower case, and a character set that exists, empty for none."""
     header = Message()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, assert_never
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import assert_never
 
 import msgspec
 
@@ -45,6 +46,7 @@ from gateway.worker.wire import (
     ToolEnded,
 )
 
+MOST_REQUESTS = 1_000  # that wait for their reply
 STOP_SECONDS = 5.0  # that a worker gets to end its run by itself, after a stop and after the deadline
 
 
@@ -86,7 +88,7 @@ class Following:
         stopping: list[asyncio.TimerHandle] = []
 
         def stop() -> None:
-            self._spawn(0, worker.send(Cancel(reason=self._options.cancel.reason)), worker)
+            self._spawn(0, partial(worker.send, Cancel(reason=self._options.cancel.reason)), worker)
             stopping.append(loop.call_later(STOP_SECONDS, self._put_down, worker, "did not stop"))
 
         unhook = self._options.cancel.hook(stop)
@@ -120,8 +122,10 @@ class Following:
                 case _:
                     if frame.id <= self._last_id:
                         raise WorkerLost("it uses a number twice")
+                    if len(self._tasks) >= MOST_REQUESTS:
+                        raise WorkerLost(f"it asks for more than {MOST_REQUESTS} things at once")
                     self._last_id = frame.id
-                    self._spawn(frame.id, self._answer(frame, worker), worker)
+                    self._spawn(frame.id, partial(self._answer, frame, worker), worker)
 
     def _hear(self, frame: Abandoned | Appended | Told | Done, worker: Worker) -> None:
         """What needs no reply, in the order in which it was told."""
@@ -186,10 +190,10 @@ class Following:
             await self._options.clock.sleep(left)
         self._put_down(worker, "went on after its deadline")
 
-    def _spawn(self, number: int, work: Coroutine[Any, Any, None], worker: Worker) -> None:
+    def _spawn(self, number: int, work: Callable[[], Awaitable[None]], worker: Worker) -> None:
         async def run() -> None:
             try:
-                await work
+                await work()
             except asyncio.CancelledError:
                 raise
             except BaseException as error:  # the store's, above all: the run cannot go on here

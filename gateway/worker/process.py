@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from gateway.log import redact
+from gateway.log import excerpt
 from gateway.worker.frames import BrokenFrame, packed, read_frame
 from gateway.worker.wire import FromGateway, FromWorker, encoded, from_worker
 
@@ -22,6 +22,7 @@ MODULE = "gateway.app.worker"
 ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV")
 TERM_SECONDS = 1.0  # between SIGTERM and SIGKILL
 LAST_WORDS = 5  # lines that are logged when it ends unexpectedly
+PIECE = 64 * 1024  # bytes that are read at once
 STDERR_LINES = 200  # of one worker that are logged; the rest is only counted
 _log = logging.getLogger(__name__)
 
@@ -106,13 +107,22 @@ class Worker:
 
     async def _listen(self, stderr: asyncio.StreamReader) -> None:
         """What its tools print goes to the log, for those who look for it."""
-        lines = 0
-        while piece := await stderr.read(64 * 1024):
-            for line in piece.decode(errors="replace").splitlines():
+        lines, rest = 0, b""
+        while piece := await stderr.read(PIECE):
+            *whole, rest = (rest + piece).split(b"\n")
+            if len(rest) > PIECE:  # no line: told in parts
+                whole, rest = [*whole, rest], b""
+            for line in whole:
                 lines += 1
-                self.last_words.append(redact(line[:500]))
-                if lines <= STDERR_LINES:
-                    _log.debug("worker %d: %s", self.pid, redact(line[:2000]))
+                self._note(line, log=lines <= STDERR_LINES)
+        if rest:
+            self._note(rest, log=lines < STDERR_LINES)
+
+    def _note(self, line: bytes, *, log: bool) -> None:
+        text = line.decode(errors="replace").rstrip()
+        self.last_words.append(excerpt(text, 500))
+        if log:
+            _log.debug("worker %d: %s", self.pid, excerpt(text, 2000))
 
 
 def ending(code: int) -> str:

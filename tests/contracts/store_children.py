@@ -105,6 +105,20 @@ class ChildContract:
         assert (lower.depth, lower.only) == (2, (("a*", "b"), ("ab*",)))
         assert lower.root == claim.lease.session_id
 
+    async def test_what_a_conversation_was_narrowed_to_holds_when_it_is_gone_on_with(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
+        claim = await called(store, harness, "c1", "c2")
+        first = (await store.begin_child(order(claim, "c1", harness, only=("a*",)))).claim
+        assert first is not None
+        await finished(store, first, harness.clock)
+        await answered(store, claim, answer("c1"), answer("c2"))
+        await replied(store, claim, row("c3", "ops", repeatable=True))
+        below = order(claim, "c3", harness, session=first.lease.session_id, only=("ab*",))
+        again = (await store.begin_child(below)).claim
+        assert again is not None and again.lease.session_id == first.lease.session_id
+        assert again.only == (("a*",), ("ab*",))
+
     async def test_the_same_call_finds_the_same_session_also_in_another_process(
         self, harness: StoreHarness, store: Store
     ) -> None:

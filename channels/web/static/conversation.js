@@ -16,6 +16,8 @@ const ENDS = {
   loop_detected: "Stopped: it kept making the same call.", cancelled: "Stopped.", crashed: "Something failed.",
 };
 const STATUS_WORDS = { running: "Working", queued: "Queued", pending_approval: "Needs approval", pending_question: "Has a question" };
+const PICTURE = /\.(png|jpe?g|gif|webp)$/i; // what is shown beside its link
+const NEAR = 120; // pixels from the end within which the view stays at the end
 const DRESSED = 20_000; // characters; a longer reply grows as plain text
 const squash = (text) => text.replace(/\s+/g, " ").trim();
 
@@ -103,24 +105,37 @@ export class Conversation {
   }
 
   /** `passing`: heard just now; it gives way to the stored one, if the server keeps it. */
-  notice(text, kind = "notice", passing = false, link = null) {
-    const element = h("p.note", { testid: "notice", data: { kind } }, text, link);
+  notice(text, kind = "notice", passing = false, { html = null, link = null } = {}) {
+    const element = h("div.note", { testid: "notice", data: { kind } }, html === null ? text : markup(html), link);
     this.log.append(element);
-    if (passing) this.passing.push(element);
+    if (!passing) return;
+    this.passing.push({ element, text });
+    if (/[`\n]/.test(text)) this.#inWords(element, text);
+  }
+
+  async #inWords(element, text) {
+    const html = await this.render(text);
+    if (html !== null && element.isConnected) element.replaceChildren(markup(html));
   }
 
   #stored(notices, before) {
     while (this.noticed < notices.length && notices[this.noticed].after <= before) {
-      const { text, kind, number, file } = notices[this.noticed++];
-      const index = this.passing.findIndex((element) => element.textContent === text);
-      if (index >= 0) this.passing.splice(index, 1)[0].remove();
-      this.notice(text, kind, false, file ? this.#download(number, file) : null);
+      const { text, kind, number, file, html } = notices[this.noticed++];
+      const index = this.passing.findIndex((one) => one.text === text);
+      if (index >= 0) this.passing.splice(index, 1)[0].element.remove();
+      this.notice("", kind, false, { html: text === file ? null : html, link: file ? this.#download(number, file) : null });
     }
   }
 
   #download(number, name) {
     const href = `/sessions/${encodeURIComponent(this.session)}/files/${number}`;
-    return [" ", h("a", { testid: "file", href, download: name }, `Save ${name}`)];
+    const link = h("a", { testid: "file", href, download: name }, `Save ${name}`);
+    if (!PICTURE.test(name)) return [" ", link];
+    const grown = (event) => {
+      const view = $("view"), below = view.scrollHeight - view.scrollTop - view.clientHeight;
+      if (below < event.target.offsetHeight + NEAR) this.toBottom();
+    };
+    return [h("img.sent", { testid: "picture", src: href, alt: name, onload: grown }), link];
   }
 
   openCards() {

@@ -34,9 +34,8 @@ function row(schedule, cancel) {
   const button = h("button.plain", {
     type: "button", testid: "cancel-schedule", "aria-label": `Cancel ${schedule.name || schedule.code}`, onclick: () => cancel(schedule, button),
   }, "Cancel");
-  const where = schedule.session_id
-    ? h("a", { href: `#/s/${encodeURIComponent(schedule.session_id)}` }, schedule.where)
-    : schedule.where;
+  const place = schedule.where.startsWith("web:") ? "on this page" : schedule.where;
+  const where = schedule.session_id ? h("a", { href: `#/s/${encodeURIComponent(schedule.session_id)}` }, place) : place;
   return h("tr", { testid: "schedule", data: { scheduleId: schedule.schedule_id } },
     h("td", {}, schedule.instruction), h("td", {}, schedule.often), h("td", {}, fullTime(schedule.next_at)),
     h("td", {}, where), h("td", {}, schedule.by), h("td", {}, button));

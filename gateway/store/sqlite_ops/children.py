@@ -34,12 +34,14 @@ def begin(db: Connection, order: ChildOrder, runner: str) -> ChildBegun:
         return ChildBegun(refused=refused)
     child = order.session or new_id("s")
     root_call = caller[17] or order.call_id
-    only = dumps([*json.loads(caller[19]), *([list(order.only)] if order.only else [])])
-    if order.session:
-        db.execute(SQL["called_again"], (root_call, only, child))
+    only = [*json.loads(caller[19]), *([list(order.only)] if order.only else [])]
+    if order.session:  # what it was narrowed to before holds as well, whatever the configuration says now
+        before = json.loads(db.execute(SQL["claim_head"], (child,)).fetchone()[19])
+        only = [*before, *(globs for globs in only if globs not in before)]
+        db.execute(SQL["called_again"], (root_call, dumps(only), child))
     else:
         place = (child, *caller[1:5], order.agent, caller[6], order.at, order.at)
-        belongs = (lease.session_id, root, root_call, caller[18] + 1, only)
+        belongs = (lease.session_id, root, root_call, caller[18] + 1, dumps(only))
         db.execute(SQL["insert_child"], (*place, *belongs))
     identity = (root, lease.session_id, order.call_id, child, number, order.at)
     db.execute(SQL["insert_subagent_call"], identity)

@@ -33,7 +33,7 @@ from mcp_types import (
 )
 
 from gateway.errors import ToolError
-from gateway.log import redact
+from gateway.log import excerpt
 from gateway.messages import Json
 from gateway.tools.base import Said
 from gateway.tools.mcp.asking import (
@@ -281,7 +281,7 @@ def _responses(call: Call, result: InputRequiredResult) -> InputResponses | None
 
 
 def _address_wanted(server: str, message: str) -> str:
-    said = redact(message[:LONGEST_ERROR])
+    said = excerpt(message, LONGEST_ERROR)
     return f"the tool server {server!r} wants a person to open an address, which is not offered here: {said}"
 
 
@@ -290,13 +290,13 @@ def _in_our_words(call: Call, error: Exception) -> Exception:
     if isinstance(error, pydantic.ValidationError):
         return ToolError(f"the tool server {call.server!r} answered with what is no result of a call")
     if not isinstance(error, MCPError):
-        return ToolError(redact(f"the tool server {call.server!r}: {str(error)[:LONGEST_ERROR]}"))
+        return ToolError(f"the tool server {call.server!r}: {excerpt(str(error), LONGEST_ERROR)}")
     return server_error(call.server, error)
 
 
 def server_error(server: str, error: MCPError) -> Exception:
     """What an error of the protocol means. ConnectionLost is not the call's fault."""
-    message = redact(error.error.message[:LONGEST_ERROR])
+    message = excerpt(error.error.message, LONGEST_ERROR)
     if error.code == CONNECTION_CLOSED:
         return ConnectionLost(server, "the connection was closed")
     if error.code == URL_ELICITATION_REQUIRED:

@@ -36,7 +36,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.clock import Clock
-from gateway.log import redact
+from gateway.log import excerpt, redact
 from gateway.tools.mcp.calls import Ledger
 from gateway.tools.mcp.http import HttpTransport, Sent, sent
 from gateway.tools.mcp.remembered import Remembered
@@ -336,7 +336,7 @@ class ToolServer:
             case pydantic.ValidationError():
                 return "it answered with what does not belong to the protocol"
         said = str(first) or type(first).__name__
-        return redact(" ".join(said.split())[:LONGEST_REASON])
+        return excerpt(" ".join(said.split()), LONGEST_REASON)
 
     def _why(self, transport: StdioTransport | HttpTransport, reason: str) -> str:
         if isinstance(transport, HttpTransport):

@@ -23,7 +23,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from gateway.log import redact
+from gateway.log import excerpt
 from gateway.tools.mcp.settings import LONGEST_MESSAGE, ServerSettings
 from gateway.tools.mcp.tidy import TidiedStream
 
@@ -41,10 +41,8 @@ INHERITED_ON_WINDOWS = (
 CHUNK = 64 * 1024
 GOES_BY_ITSELF, GOES_WHEN_TOLD = 0.8, 0.8  # seconds after its input was closed, and after SIGTERM
 LOOK = 0.01  # seconds between two looks whether it has gone
-REMARKS, LONGEST_REMARK = (
-    500,
-    400,
-)  # lines of a server's standard error that are logged, and characters of each
+REMARKS, LONGEST_REMARK = 500, 400  # lines of a server's standard error that are logged; characters of each
+LONGEST_LINE = 16 * 1024  # bytes of a line that are looked at
 
 # Runs in the child before the server does: should we be killed, the kernel kills it. The rest of its group
 # sees its input closed. A function between fork and exec would do the same, and may hang where threads run.
@@ -212,12 +210,12 @@ class StdioTransport:
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 self._remark("says", line)
-            rest = rest[-LONGEST_REMARK:]
+            rest = rest[:LONGEST_LINE]  # the end of a line that nobody will read
         if rest:
             self._remark("says", rest)
 
     def _remark(self, what: str, line: bytes) -> None:
-        text = redact(line[:LONGEST_REMARK].decode(errors="replace")).strip()
+        text = excerpt(line[:LONGEST_LINE].decode(errors="replace").strip(), LONGEST_REMARK)
         self.last_remark = text or self.last_remark
         self._remarks += 1
         if self._remarks <= REMARKS:

@@ -31,6 +31,7 @@ from gateway.worker.wire import (
     Decide,
     Done,
     Finished,
+    FullResult,
     Job,
     LaneCall,
     Marker,
@@ -226,6 +227,21 @@ async def announces_a_huge_frame(at: Liar) -> None:
     os.write(at.link._writing, b"\xff\xff\xff\xff")
 
 
+async def asks_without_end(at: Liar) -> None:
+    await asyncio.gather(
+        *(at.link.ask(lambda number: FullResult(id=number, call_id="c1")) for _ in range(3_000))
+    )
+
+
+async def says_its_key(at: Liar) -> None:
+    """On standard error, where a line is cut."""
+    key = str(at.job.models["main"].api_key)
+    for fill in range(470, 500):
+        os.write(2, f"{'x' * fill} {key}\n".encode())
+    os.write(2, f"{'y' * 1990} {key}\n".encode())
+    os._exit(3)
+
+
 async def has_spent_nothing(at: Liar) -> None:
     await at.step()
     await at.start()
@@ -253,6 +269,8 @@ LIES: dict[str, Callable[[Liar], Awaitable[None]]] = {
         names_a_file_elsewhere,
         uses_a_number_twice,
         announces_a_huge_frame,
+        says_its_key,
+        asks_without_end,
         has_spent_nothing,
     )
 }

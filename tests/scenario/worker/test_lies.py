@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from gateway.messages import ToolUse, assistant, call_hash, user
 from gateway.options import RunResult
 from gateway.outcome import Outcome
 from gateway.worker.claims import NOT_ALLOWED, WorkerLost
-from tests.scenario.worker.crew import Crew, crew, results
+from tests.scenario.worker.crew import KEY, Crew, crew, results
 from tests.scenario.worker.test_worker import Source, kept
 from tests.unit.loop.scene import Person
 
@@ -112,6 +113,7 @@ async def test_nobody_is_asked_about_what_a_rule_denies(stage: Stage, lie: str) 
         ("tells_of_turns", "sent something else"),
         ("names_a_file_elsewhere", "outside of the data folder"),
         ("uses_a_number_twice", "a number twice"),
+        ("asks_without_end", "more than 1000 things at once"),
         ("announces_a_huge_frame", "a frame of 4294967295 bytes"),
     ],
 )
@@ -122,6 +124,17 @@ async def test_what_cannot_be_true_ends_the_run_and_leaves_nothing(stage: Stage,
     assert [event.type for event in stage.crew.events] == []
     assert stage.told == []
     assert not [message for message in stage.crew.transcript.log if "approved" in message.text]
+
+
+async def test_no_piece_of_a_key_that_a_worker_says_is_in_the_log(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "gateway.worker")
+    with pytest.raises(WorkerLost, match="exit code 3"):
+        await stage.run("says_its_key")
+    assert "x" * 400 in caplog.text and "y" * 400 in caplog.text
+    assert not [length for length in range(4, len(KEY)) if f"x {KEY[:length]}" in caplog.text]
+    assert f"y {KEY[:4]}" not in caplog.text
 
 
 async def test_what_a_run_has_spent_does_not_become_less(stage: Stage) -> None:

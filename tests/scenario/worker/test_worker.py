@@ -14,15 +14,16 @@ from gateway.approvals import Answer, Approve, settle
 from gateway.budget import Spent
 from gateway.cancel import CancelToken
 from gateway.gate import Gate, Rule
-from gateway.history import repaired
-from gateway.messages import Json
+from gateway.history import Transcript, repaired
+from gateway.markers import MARKERS
+from gateway.messages import Json, Text, assistant, user
 from gateway.outcome import Outcome
 from gateway.questions import RUN_AGAIN, Question
 from gateway.tools.base import CallContext, Tool
 from gateway.tools.waiting import DeniedInside, NeedsAnswer
 from gateway.worker.claims import NOT_ALLOWED, WorkerLost
 from tests.scenario.worker.crew import KEY, call, crew, gone, results
-from tests.unit.loop.scene import Person
+from tests.unit.loop.scene import Person, Tape
 
 
 async def test_a_turn_is_the_same_as_in_this_process(tmp_path: Path) -> None:
@@ -264,6 +265,19 @@ async def test_who_may_decide_is_what_our_own_gate_says(tmp_path: Path) -> None:
         assert stopped.pending is not None
         (pending,) = stopped.pending.outstanding.values()
         assert (pending.approvers, pending.quorum) == (("slack:T1:U2",), 2)
+
+
+async def test_what_people_say_meanwhile_and_what_makes_room_are_in_the_log(tmp_path: Path) -> None:
+    look = {"calls": [call("look", at="A" * 3_000)]}
+    async with crew(tmp_path, look, look, look, "ok", context_window=3_000, stall_after=9) as at:
+        at.tape = Tape(steer=[user("and the other one")])
+        at.transcript = Transcript([user("x" * 9_000), assistant(Text(text="y" * 900), model="fake")])
+        result = await at.run()
+        assert (result.outcome, result.text) == (Outcome.COMPLETED, "ok")
+        assert [m.text for m in at.transcript.log if m.text == "and the other one"] == ["and the other one"]
+        assert [m for m in at.transcript.log if m.kind in MARKERS]
+        journalled = [m for m in at.tape.messages if m.calls or m.results or m.kind in MARKERS]
+        assert journalled == [m for m in at.transcript.log if m.calls or m.results or m.kind in MARKERS]
 
 
 async def test_spent_and_known_of_an_earlier_run_go_along(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from gateway.app.people import ConfiguredRules
 from gateway.messages import Json, ThreadKey
-from tests.built_in_scene import from_file
+from tests.built_in_scene import PNG, from_file
 
 PATIENCE = 15
 
@@ -69,6 +69,19 @@ async def test_a_file_that_was_sent_is_a_line_of_the_page_and_can_be_saved(tmp_p
         (path,) = (tmp_path / "var" / "sent").iterdir()
         path.unlink()
         assert (await client.get(address)).status_code == 404
+
+
+async def test_files_and_pictures_that_a_tool_has_made_follow_its_answer_on_the_page(tmp_path: Path) -> None:
+    async with from_file(tmp_path) as (_gateway, url), caller(url) as client:
+        session = await ask(client, "draw")
+        view = await page(client, session)
+        assert [(notice["file"], notice["after"]) for notice in view["notices"]] == [
+            ("7f.png", len(view["messages"])),
+            ("a.csv", len(view["messages"])),
+        ]
+        numbers = [notice["number"] for notice in view["notices"]]
+        contents = [(await client.get(f"/sessions/{session}/files/{n}")).content for n in numbers]
+        assert contents == [PNG, b"1,2\n"]
 
 
 async def test_a_file_is_still_there_after_a_restart(tmp_path: Path) -> None:

@@ -411,3 +411,29 @@ def test_a_webhook_is_told_of_what_it_can_be_told_of(load: Any, problems: Any) -
     assert list(problems(MINIMAL + hook + "events = ['done', 'tool:started']\n")) == [
         "webhooks.pager.events[1]"
     ]
+
+
+@pytest.mark.parametrize(
+    ("memory", "fits"), [("1MB", False), ("255MB", False), ("256MB", True), ("2GB", True)]
+)
+def test_memory_in_which_no_process_starts_is_refused(
+    load: Any, problems: Any, memory: str, fits: bool
+) -> None:
+    text = MINIMAL + f'isolation = "process"\nmemory = "{memory}"\n'
+    if fits:
+        assert load(text).agents["assistant"].memory
+    else:
+        assert "256MB" in problems(text)["agents.assistant.memory"].mend
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("max_steps = 0", "a whole number from 1"),
+        ('max_depth = "3"', "a whole number"),
+        ("four = 1", "unknown key"),
+    ],
+)
+def test_what_is_wrong_with_a_plain_value_is_said_in_words(problems: Any, line: str, said: str) -> None:
+    (error,) = problems(MINIMAL + line + "\n").values()
+    assert said in error.problem and "`" not in error.problem

@@ -88,6 +88,7 @@ def test_a_time_of_day_is_that_of_every_day_and_utc_where_nothing_is_said(standi
         (table("every = '4h'") + table("every = '5h'"), "schedules[1].name"),
         (table("every = '4h'", thread="discord:1:2"), "schedules.watch.thread"),
         (table("every = '4h'", thread="webhook:pager"), "schedules.watch.thread"),
+        (table("every = '4h'", thread="web:1"), "schedules.watch.thread"),
         (table("every = '4h'", thread="slack:general"), "schedules.watch.thread"),
         (table("every = '4h'").replace("'assistant'", "'nobody'"), "schedules.watch.agent"),
     ],

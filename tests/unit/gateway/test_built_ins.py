@@ -182,10 +182,10 @@ async def test_people_see_and_delete_what_is_noted(house: House) -> None:
         assert "There is no note" in await said("/memory forget size", user="bob")
         assert await said("/memory forget topic", user="bob") == "Forgotten: `topic`."
         assert await said("/memory forget Size") == "Forgotten: `size`."
-        assert await said("/memory forget all") == "Forgotten: 1 note(s) about you."
+        assert await said("/memory forget all") == "Forgotten: 1 note about you."
         assert await said("/memory", key=DM) == "Nothing is noted about you or here."
         await ask("memory", action="remember", about="thread", key="a", text="b")
-        assert await said("/memory forget thread") == "Forgotten: 1 note(s) of this thread."
+        assert await said("/memory forget thread") == "Forgotten: 1 note of this thread."
         assert (await said("/memory what")).startswith("Write `/memory`")
 
 

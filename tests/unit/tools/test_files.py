@@ -54,6 +54,7 @@ def desk(tmp_path: Path) -> Desk:
 
 OUTSIDE = [
     *("../secret.txt", "a/../../secret.txt", "/etc/passwd", "~/x", "..", ".", "", "a\\..\\b", "a\0b", "a\nb"),
+    *("\u202etxt.exe", "a\x7fb", "a\u200bb"),
     *("/".join("a" * 13), "x" * 401),
 ]
 

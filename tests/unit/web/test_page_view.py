@@ -73,6 +73,14 @@ def test_notices_of_the_gateway_are_in_the_view() -> None:
     assert page_session(view)["notices"][0]["text"] == "hi"
 
 
+def test_a_notice_is_drawn_like_an_answer_and_as_safely() -> None:
+    text = "I understand:\n\n- `/new`\n- <script>x</script>"
+    view = SessionView(session_id="s", agent="a", status="idle", messages=[], notices=[Notice(text=text)])
+    html = page_session(view)["notices"][0]["html"]
+    assert "<li><code>/new</code></li>" in html.replace("\n", "")
+    assert "<script" not in html
+
+
 async def test_the_page_gets_more_than_programs_do(client: httpx.AsyncClient) -> None:
     posted = (await client.post("/agents/assistant/messages?wait=1", json={"text": "refund 25"})).json()
     body = (await client.get(f"/sessions/{posted['session_id']}?html=1")).json()
