@@ -6,7 +6,6 @@ Importing this module imports the SDK, which takes over a second: only a configu
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -31,7 +30,7 @@ from gateway.providers.anthropic_reply import Accumulator
 from gateway.providers.anthropic_rules import validate
 from gateway.providers.anthropic_wire import Builder
 from gateway.providers.base import ModelRequest, ModelResponse, OnDelta
-from gateway.providers.conversation import read_file
+from gateway.providers.conversation import AtHand
 from gateway.providers.names import original_names
 from gateway.providers.reasons import model_error
 from gateway.providers.waits import retry_after as asked_to_wait
@@ -128,9 +127,9 @@ class AnthropicModel:
             raise ConfigError("api_key", "is empty", "env:ANTHROPIC_API_KEY, say")
         self._model, self._key = model, api_key
         self._max_tokens = max_output_tokens or DEFAULT_MAX_OUTPUT_TOKENS
-        self._data_dir, self._thinking, self._extra = data_dir, thinking, dict(extra or {})
-        self._files: dict[str, str | None] = {}
-        self._builder = Builder(model_id=self.id, model=model, load=lambda part: self._files.get(part.path))
+        self._thinking, self._extra = thinking, dict(extra or {})
+        self._files = AtHand(data_dir, MAX_FILE)
+        self._builder = Builder(model_id=self.id, model=model, load=self._files.load)
         self._client = anthropic.AsyncAnthropic(
             api_key=api_key,
             base_url=base_url,
@@ -167,18 +166,8 @@ class AnthropicModel:
         await self._client.close()
 
     async def _body(self, request: ModelRequest) -> Json:
-        read = {
-            part.path: await asyncio.to_thread(read_file, self._data_dir, part, MAX_FILE)
-            for part in self._builder.unread(request.messages)
-        }
-        self._files = read  # no await until the body is built, so another session cannot interfere
-        body = self._builder.build(
-            request.messages,
-            system=request.system,
-            tools=request.tools,
-            max_tokens=request.max_output_tokens or self._max_tokens,
-        )
-        self._files = {}  # from here on the builder remembers
+        limit = request.max_output_tokens or self._max_tokens
+        body = await self._files.body(self._builder, request, limit)
         if self._thinking is not None:
             body["thinking"] = self._thinking
         validate(body)

@@ -1,14 +1,17 @@
-"""What every vendor's wire form of a conversation has in common. Pure but for `read_file`."""
+"""What every vendor's wire form of a conversation has in common. Pure but for the reading of files."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol, TypeVar
 
-from gateway.messages import File, Image, Message, ToolResult
+from gateway.messages import File, Image, Json, Message, ToolResult
+from gateway.providers.base import ModelRequest, ToolSpec
 
 Load = Callable[[Image | File], str | None]
 
@@ -89,3 +92,41 @@ def read_file(folder: Path, part: Image | File, most: int) -> str | None:
     if not path.is_relative_to(root) or not path.is_file() or path.stat().st_size > most:
         return None
     return base64.b64encode(path.read_bytes()).decode()
+
+
+Limit = TypeVar("Limit", contravariant=True)
+
+
+class Builds(Protocol[Limit]):
+    """A vendor's builder of request bodies."""
+
+    def unread(self, messages: Sequence[Message]) -> list[Image | File]: ...
+
+    def build(
+        self, messages: Sequence[Message], *, system: str, tools: Sequence[ToolSpec], max_tokens: Limit
+    ) -> Json: ...
+
+
+class AtHand:
+    """Has the pictures and files of a conversation at hand while its body is built. `most`: bytes of one."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        self._folder, self._most = folder, most
+        self._read: dict[str, str | None] = {}
+
+    def load(self, part: Image | File) -> str | None:
+        """For the builder. See Load."""
+        return self._read.get(part.path)
+
+    async def body(self, builder: Builds[Limit], request: ModelRequest, max_tokens: Limit) -> Json:
+        """The body of this request. What was read is let go again: the builder remembers it."""
+        read = {
+            part.path: await asyncio.to_thread(read_file, self._folder, part, self._most)
+            for part in builder.unread(request.messages)
+        }
+        self._read = read  # no await until the body is built, so another session cannot interfere
+        body = builder.build(
+            request.messages, system=request.system, tools=request.tools, max_tokens=max_tokens
+        )
+        self._read = {}
+        return body

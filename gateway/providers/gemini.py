@@ -10,7 +10,6 @@ not know it any more; it would also convert the whole conversation anew on every
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import warnings
@@ -35,7 +34,7 @@ from gateway.errors import (
 )
 from gateway.messages import Json
 from gateway.providers.base import ModelRequest, ModelResponse, OnDelta
-from gateway.providers.conversation import read_file
+from gateway.providers.conversation import AtHand
 from gateway.providers.gemini_reply import Accumulator
 from gateway.providers.gemini_rules import validate
 from gateway.providers.gemini_wire import Builder, gemini_name, is_older
@@ -129,11 +128,9 @@ class GeminiModel:
         if not api_key:
             raise ConfigError("api_key", "is empty", "env:GEMINI_API_KEY, say")
         self._model, self._key = model.removeprefix("models/"), api_key
-        self._max_tokens, self._data_dir, self._extra = max_output_tokens, data_dir, extra or {}
-        self._files: dict[str, str | None] = {}
-        self._builder = Builder(
-            model_id=self.id, model=self._model, load=lambda part: self._files.get(part.path)
-        )
+        self._max_tokens, self._extra = max_output_tokens, extra or {}
+        self._files = AtHand(data_dir, MAX_FILE)
+        self._builder = Builder(model_id=self.id, model=self._model, load=self._files.load)
         _quiet()
         limits = httpx2.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT))
 
@@ -178,18 +175,8 @@ class GeminiModel:
         await self._http.aclose()
 
     async def _body(self, request: ModelRequest) -> Json:
-        read = {
-            part.path: await asyncio.to_thread(read_file, self._data_dir, part, MAX_FILE)
-            for part in self._builder.unread(request.messages)
-        }
-        self._files = read  # no await until the body is built, so another session cannot interfere
-        body = self._builder.build(
-            request.messages,
-            system=request.system,
-            tools=request.tools,
-            max_tokens=request.max_output_tokens or self._max_tokens,
-        )
-        self._files = {}  # from here on the builder remembers
+        limit = request.max_output_tokens or self._max_tokens
+        body = await self._files.body(self._builder, request, limit)
         validate(body, signed=not is_older(self._model))
         for name, value in self._extra.items():
             ours = body.get(name)

@@ -7,7 +7,6 @@ these providers does so. Where the vendors differ is a table: `openai_quirks`.
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import hashlib
 import logging
@@ -22,7 +21,7 @@ import openai
 from gateway.errors import ConfigError, ModelOverloaded, ModelRejected
 from gateway.messages import Json
 from gateway.providers.base import ModelRequest, ModelResponse, OnDelta
-from gateway.providers.conversation import read_file
+from gateway.providers.conversation import AtHand
 from gateway.providers.openai_errors import ERRORS, Declined, translated
 from gateway.providers.openai_quirks import NEVER, QUIRKS, Provider
 from gateway.providers.openai_reply import Accumulator
@@ -64,8 +63,8 @@ class ChatModel:
             raise ConfigError("api_key", "is empty", f"env:{provider.upper()}_API_KEY, say")
         self._provider, self._model, self._key = provider, model, api_key
         self._quirks, self._extra = QUIRKS[provider], dict(extra or {})
-        self._max_tokens, self._data_dir = max_output_tokens, data_dir
-        self._files: dict[str, str | None] = {}
+        self._max_tokens = max_output_tokens
+        self._files = AtHand(data_dir, MAX_FILE)
         self._builder = self._new_builder()
         silence = timeout or self._quirks.silence
         headers: Any = {} if provider == "openai" else dict.fromkeys(_NOT_FOR_OTHERS, openai.Omit())
@@ -124,23 +123,13 @@ class ChatModel:
             quirks=self._quirks,
             model_id=self.id,
             model=self._model,
-            load=lambda part: self._files.get(part.path),
+            load=self._files.load,
             placeholders=not _thinks_not(self._extra),
         )
 
     async def _body(self, request: ModelRequest) -> Json:
-        read = {
-            part.path: await asyncio.to_thread(read_file, self._data_dir, part, MAX_FILE)
-            for part in self._builder.unread(request.messages)
-        }
-        self._files = read  # no await until the body is built, so another session cannot interfere
-        body = self._builder.build(
-            request.messages,
-            system=request.system,
-            tools=request.tools,
-            max_tokens=request.max_output_tokens or self._max_tokens,
-        )
-        self._files = {}  # from here on the builder remembers
+        limit = request.max_output_tokens or self._max_tokens
+        body = await self._files.body(self._builder, request, limit)
         validate(body, self._quirks)
         body |= {"stream": True, "stream_options": {"include_usage": True}}
         if self._quirks.cache_key and request.session_id:
