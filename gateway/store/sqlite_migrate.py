@@ -12,6 +12,11 @@ from gateway.store.sqlite_writer import with_lock_wait
 MIGRATIONS = Path(__file__).parent / "migrations" / "sqlite"
 APPLICATION_ID = 0x54474154  # "TGAT": tells our files from other SQLite databases
 
+# One statement sees one state: another process may be making the tables right now.
+_STATE = """
+SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
+  FROM pragma_application_id, pragma_user_version
+"""
 _RECORD = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
   number     INTEGER PRIMARY KEY,
@@ -65,9 +70,7 @@ def refuse_foreign(path: str) -> None:
 
 def _version(db: sqlite3.Connection) -> int:
     """The number of migrations applied, 0 for an empty file. Raises for what is not ours."""
-    application = db.execute("PRAGMA application_id").fetchone()[0]
-    version: int = db.execute("PRAGMA user_version").fetchone()[0]
-    tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    application, version, tables = db.execute(_STATE).fetchone()
     if tables and application != APPLICATION_ID:
         raise StoreVersionError("this is a database of another program; name another file")
     known = len(list(MIGRATIONS.glob("[0-9]*.sql")))
@@ -76,7 +79,7 @@ def _version(db: sqlite3.Connection) -> int:
             f"the database has schema version {version}, this program knows {known}: it was written by a "
             "newer version. Update Threadgate; the file was not touched."
         )
-    return version
+    return int(version)
 
 
 def _applied(db: sqlite3.Connection) -> dict[int, str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import shutil
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -309,6 +311,42 @@ def handles(path: Path) -> list[str]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+class Rows:
+    """What a query has found, read to its end."""
+
+    def __init__(self, cursor: sqlite3.Cursor) -> None:
+        self._rows = cursor.fetchall()
+
+    def fetchone(self) -> Any:
+        return self._rows[0] if self._rows else None
+
+    def fetchall(self) -> list[Any]:
+        return self._rows
+
+
+def test_a_file_that_another_process_furnishes_while_it_is_looked_at_is_ours(tmp_path: Path) -> None:
+    path, looks = tmp_path / "new.db", list[str]()
+
+    class Late(sqlite3.Connection):
+        """Right after its first look, the other process makes everything."""
+
+        def execute(self, sql: str, *values: Any) -> Any:
+            found = Rows(super().execute(sql, *values))
+            looks.append(sql)
+            if len(looks) == 1:
+                with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+                    sqlite_migrate.migrate(other, 1.0)
+            return found
+
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, factory=Late)) as db:
+        sqlite_migrate.migrate(db, 2.0)
+        migrations = len(list(sqlite_migrate.MIGRATIONS.glob("*.sql")))
+        assert db.execute("SELECT count(*), max(applied_at) FROM schema_migrations").fetchone() == (
+            migrations,
+            1.0,
+        )
+
+
 async def test_closing_leaves_no_thread_no_file_and_no_lock(tmp_path: Path) -> None:
     path, clock = tmp_path / "threadgate.db", SqliteHarness(tmp_path / "x").clock
     before = set(threading.enumerate())
