@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """A process in a group of its own. `free`: it waits for its next job."""
+    """A process in a group of its own. `last_words`: what it said last on standard error."""
 
     def __init__(
         self,

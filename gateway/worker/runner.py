@@ -54,7 +54,7 @@ class ProcessRunner:
         for _ in range(2):
             following = Following(session, job, options)
             try:
-                end = await self._run(following, job, options.session_id)
+                end = await self._run(following, job, options)
             except WorkerLost as lost:
                 _log.warning("worker of session %s: %s", options.session_id, redact(str(lost)))
                 if lost.stopped:
@@ -73,8 +73,8 @@ class ProcessRunner:
                 return replace(end, messages=tuple(session.transcript.log[before:]))
         raise WorkerLost("the worker ended twice in the same step")
 
-    async def _run(self, following: Following, job: Job, session_id: str) -> RunResult:
-        worker = await self._hire(session_id, job)
+    async def _run(self, following: Following, job: Job, options: LoopOptions) -> RunResult:
+        worker = await self._hire(options.session_id, job)
         try:
             await worker.send(run_frame(job))
             end = await following.until_the_end(worker)
@@ -84,7 +84,11 @@ class ProcessRunner:
                 error.why = f"it ended with {ending(code)}{_limits(job.agent)}"
                 _log.warning("the last that worker %d said: %s", worker.pid, " | ".join(worker.last_words))
             raise
-        self._keep(session_id, worker, job)
+        # A limit on time is for one run; after a stop a call may not have ended yet, and would speak later.
+        if job.agent.cpu is not None or options.cancel.cancelled:
+            self._dismiss(worker)
+        else:
+            self._keep(options.session_id, worker)
         return end
 
     @staticmethod
@@ -109,15 +113,12 @@ class ProcessRunner:
             await worker.end()
         return await Worker.start(job.agent.env)
 
-    def _keep(self, session_id: str, worker: Worker, job: Job) -> None:
-        if job.agent.cpu is not None:  # its limit is for one run
-            return self._dismiss(worker)
+    def _keep(self, session_id: str, worker: Worker) -> None:
         timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._too_idle, session_id)
         self._idle[session_id] = (worker, timer)
         if len(self._idle) > MOST_IDLE:
             oldest, _ = next(iter(self._idle.items()))
             self._too_idle(oldest)
-        return None
 
     def _too_idle(self, session_id: str) -> None:
         worker, timer = self._idle.pop(session_id)
